@@ -1,0 +1,127 @@
+//! The sliding window counter: two numbers an identity, approximate.
+//!
+//! ```text
+//! e       = now mod W
+//! est     = curr + floor(prev * (W - e) / W)
+//! allowed = est + c <= L; then curr += c, and otherwise nothing
+//! ```
+//!
+//! `curr` and `prev` are the admitted units of the window `floor(now / W)` and of the one before.
+//! Worked: L 60, W 60 s, prev 60, curr 12, e 12 s. est = 12 + floor(60 * 48 / 60) = 60, so one more
+//! unit is denied; a microsecond later est is 12 + floor(47.99...) = 59 and it passes.
+//!
+//! The estimate takes the previous window's units as spread evenly over it. Where a client spent
+//! them all at its end, up to 2 L units can pass within one true trailing window.
+//!
+//! With nobody else admitted, `est` only falls as time passes, also over the start of a window:
+//! at its last instant the previous window weighs nothing, and at the first of the next `curr`
+//! has become `prev` at full weight. So each "least d" has one answer, found by [`falls_to`].
+
+use super::limit::{Cost, Limit};
+use super::time::Micros;
+use super::verdict::{Verdict, can_ever_pass, fits, left};
+
+/// Admitted units of one identity, as a store holds them, before this call's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Units admitted in the window in which the call is decided.
+    pub curr: u64,
+    /// Units admitted in the window before it.
+    pub prev: u64,
+}
+
+/// Where an instant lies among the windows that start at multiples of `W` since the epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// `floor(now / W)`.
+    pub index: u64,
+    /// `now mod W`, microseconds.
+    pub elapsed: Micros,
+}
+
+impl Position {
+    /// The position of `now`.
+    #[must_use]
+    pub fn of(limit: Limit, now: Micros) -> Self {
+        Self { index: now / limit.window(), elapsed: now % limit.window() }
+    }
+
+    /// The position in which a call stamped `self` is decided when window `newest` has already
+    /// begun for this identity: a call that was overtaken counts at the start of that window.
+    #[must_use]
+    pub fn no_earlier_than(self, newest: u64) -> Self {
+        if newest > self.index { Self { index: newest, elapsed: 0 } } else { self }
+    }
+}
+
+/// The estimated number of units in the window that ends at `elapsed` into the current one.
+#[must_use]
+pub fn estimate(counts: Counts, limit: Limit, elapsed: Micros) -> u64 {
+    counts.curr + carried(counts.prev, limit.window(), elapsed)
+}
+
+/// Whether `cost` is admitted on top of `counts`.
+#[must_use]
+pub fn admits(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> bool {
+    fits(limit, estimate(counts, limit, elapsed), cost)
+}
+
+/// The verdict of an attempt that found `counts`. When it allows, the store must have added the
+/// cost to `curr` in the same atomic step.
+#[must_use]
+pub fn attempt(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
+    if !admits(counts, limit, cost, elapsed) {
+        return peek(counts, limit, cost, elapsed);
+    }
+    let after = Counts { curr: counts.curr + cost.units(), ..counts };
+    Verdict { allowed: true, retry_after: Some(0), ..peek(after, limit, cost, elapsed) }
+}
+
+/// The verdict of a peek that found `counts`: as [`attempt`] would decide, about the state as it is.
+#[must_use]
+pub fn peek(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
+    let used = estimate(counts, limit, elapsed);
+    let until = |target| least_wait(counts, limit, elapsed, target);
+    Verdict {
+        allowed: fits(limit, used, cost),
+        limit: limit.max(),
+        remaining: left(limit, used),
+        retry_after: can_ever_pass(limit, cost)
+            .then(|| until(u64::from(limit.max()) - cost.units())),
+        replenish_after: used.checked_sub(1).map_or(0, until),
+        reset_after: until(0),
+    }
+}
+
+/// `floor(prev * (W - e) / W)`, in 64 bits where the product fits and in 128 where it does not.
+fn carried(prev: u64, window: Micros, elapsed: Micros) -> u64 {
+    let share = window - elapsed;
+    match prev.checked_mul(share) {
+        Some(product) => product / window,
+        None => (u128::from(prev) * u128::from(share) / u128::from(window)) as u64, // at most prev
+    }
+}
+
+/// The least d >= 0 for which the estimate is at most `target` at `elapsed + d`, nobody else admitted.
+fn least_wait(counts: Counts, limit: Limit, elapsed: Micros, target: u64) -> Micros {
+    let window = limit.window();
+    match target.checked_sub(counts.curr) {
+        Some(room) => falls_to(counts.prev, window, room).saturating_sub(elapsed),
+        None => window - elapsed + falls_to(counts.curr, window, target),
+    }
+}
+
+/// The least e in `0..=W` for which `floor(units * (W - e) / W) <= target`.
+///
+/// `floor(x) <= t` means `x < t + 1`, so `W - e < (t + 1) * W / units`, and the largest such whole
+/// `W - e` is `ceil((t + 1) * W / units) - 1`.
+fn falls_to(units: u64, window: Micros, target: u64) -> Micros {
+    if units <= target {
+        return 0;
+    }
+    let share = match (target + 1).checked_mul(window) {
+        Some(product) => product.div_ceil(units),
+        None => (u128::from(target + 1) * u128::from(window)).div_ceil(u128::from(units)) as u64, // at most W
+    };
+    window - (share - 1)
+}

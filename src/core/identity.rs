@@ -1,0 +1,156 @@
+//! Who a client is, without saying it: a keyed hash of the address and the day.
+//!
+//! ```text
+//! identity = first 24 hex digits of HMAC-SHA256(key: salt, message: ip '|' UTC date Y-m-d) ':' endpoint
+//! ```
+//!
+//! Any spelling of one address gives one identity. An IPv4-mapped IPv6 address (`::ffff:a.b.c.d`,
+//! RFC 4291 2.5.5.2) is its IPv4 address. Any other IPv6 address counts as its network, since one
+//! subscriber is given a whole /64 (RFC 6177) and could otherwise be 2^64 clients; a zone (`%eth0`,
+//! RFC 4007) says where a packet came in and not who sent it, and is left out. What is not an
+//! address in strict notation is used as it is.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv6Addr};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use super::time::{Micros, utc_date};
+
+/// Hex digits of the hash that an identity keeps: 96 bits.
+pub const DIGITS: usize = 24;
+
+/// Below this length, in bytes, a salt is worth a warning.
+pub const SHORT_SALT: usize = 16;
+
+/// A salt, prepared: the two keyed blocks of HMAC are hashed once and not for each identity.
+#[derive(Clone)]
+pub struct Salt(Hmac<Sha256>);
+
+/// How many leading bits of an IPv6 address make a client, 1 to 128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipv6Prefix(u8);
+
+impl Ipv6Prefix {
+    /// The network that one subscriber is usually given.
+    pub const DEFAULT: Self = Self(64);
+
+    /// `bits` of the address, or `None` where that is not in `1..=128`.
+    #[must_use]
+    pub fn new(bits: i64) -> Option<Self> {
+        u8::try_from(bits).ok().filter(|bits| (1..=128).contains(bits)).map(Self)
+    }
+
+    fn network(self, address: Ipv6Addr) -> Ipv6Addr {
+        Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - self.0)))
+    }
+}
+
+impl Salt {
+    /// Prepares `salt`; any length is taken, as HMAC takes any key.
+    #[must_use]
+    pub fn new(salt: &[u8]) -> Self {
+        Self(Hmac::new_from_slice(salt).expect("HMAC takes a key of any length"))
+    }
+
+    /// The part of the identity before the colon, for a client seen at `now`.
+    #[must_use]
+    pub fn hash(&self, ip: &[u8], now: Micros, prefix: Ipv6Prefix) -> [u8; DIGITS] {
+        let mut mac = self.0.clone();
+        match canonical(ip, prefix) {
+            Some(text) => mac.update(text.as_bytes()),
+            None => mac.update(ip),
+        }
+        mac.update(b"|");
+        mac.update(&utc_date(now));
+        hex(&mac.finalize().into_bytes())
+    }
+
+    /// The whole identity of a client seen at `now`, for `endpoint` (any bytes).
+    #[must_use]
+    pub fn identity(&self, ip: &[u8], endpoint: &[u8], now: Micros, prefix: Ipv6Prefix) -> Vec<u8> {
+        let mut identity = Vec::with_capacity(DIGITS + 1 + endpoint.len());
+        identity.extend_from_slice(&self.hash(ip, now, prefix));
+        identity.push(b':');
+        identity.extend_from_slice(endpoint);
+        identity
+    }
+}
+
+/// The one spelling of the client's address, or `None` where `ip` is not an address.
+fn canonical(ip: &[u8], prefix: Ipv6Prefix) -> Option<Spelling> {
+    let mut text = Spelling { bytes: [0; 48], length: 0 };
+    match parse(ip)? {
+        IpAddr::V4(address) => write!(text, "{address}"),
+        IpAddr::V6(address) if prefix.0 == 128 => write!(text, "{address}"),
+        IpAddr::V6(address) => write!(text, "{}/{}", prefix.network(address), prefix.0),
+    }
+    .ok()?;
+    Some(text)
+}
+
+/// Reads an address in strict notation, IPv4-mapped as IPv4, a zone left out.
+fn parse(ip: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(ip).ok()?;
+    let address = text.parse().ok().or_else(|| match text.split_once('%')? {
+        (_, "") => None,
+        (address, _) => address.parse().ok().map(IpAddr::V6),
+    })?;
+    Some(address.to_canonical())
+}
+
+fn hex(bytes: &[u8]) -> [u8; DIGITS] {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    std::array::from_fn(|i| {
+        let byte = bytes[i / 2];
+        HEX[usize::from(if i % 2 == 0 { byte >> 4 } else { byte & 15 })]
+    })
+}
+
+/// An address as text, on the stack: the longest is 39 digits and colons, and `/127`.
+struct Spelling {
+    bytes: [u8; 48],
+    length: usize,
+}
+
+impl Spelling {
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl std::fmt::Write for Spelling {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        self.bytes
+            .get_mut(self.length..end)
+            .ok_or(std::fmt::Error)?
+            .copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_outside_1_to_128_cannot_be_built() {
+        assert!([1, 64, 128].into_iter().all(|bits| Ipv6Prefix::new(bits).is_some()));
+        assert!(
+            [i64::MIN, -1, 0, 129, 320].into_iter().all(|bits| Ipv6Prefix::new(bits).is_none())
+        );
+    }
+
+    #[test]
+    fn a_zone_is_left_out_and_an_empty_one_is_not_an_address() {
+        let spelled = |ip: &[u8]| canonical(ip, Ipv6Prefix::DEFAULT).map(|s| s.as_bytes().to_vec());
+        assert_eq!(spelled(b"fe80::1%eth0"), spelled(b"fe80::1"));
+        assert_eq!(spelled(b"fe80::1%"), None);
+        assert_eq!(spelled(b"192.0.2.1%eth0"), None);
+        assert_eq!(spelled(b"[2001:db8::1]"), None);
+        assert_eq!(spelled(b"\xff"), None);
+    }
+}

@@ -1,0 +1,1 @@
+//! The only module that names ext_php_rs.

@@ -1,0 +1,139 @@
+//! Where state lives, and the contract of every store.
+
+use crate::core::limit::{Algorithm, Cost, Limit};
+use crate::core::verdict::Verdict;
+
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "shm")]
+pub mod shm;
+
+/// One question to a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Log or counter.
+    pub algorithm: Algorithm,
+    /// Whose budget: any bytes, the empty string included. All distinct strings are distinct.
+    pub identity: &'a [u8],
+    /// The limit and the window.
+    pub limit: Limit,
+    /// Units that this call takes.
+    pub cost: Cost,
+}
+
+/// A place that holds limiter state and decides on it.
+///
+/// # Contract
+/// 1. **One atomic step.** Reading the state, deciding by [`crate::core`]'s formulas and recording
+///    happen as one step: of any calls that race, from any thread, process or host, the answers are
+///    those of some order of the calls, one after the other.
+/// 2. **A denied call records nothing**, and [`Store::peek`] never does.
+/// 3. **The store owns the time.** Each call is stamped by the store, from a clock that does not
+///    step back within a host.
+/// 4. **Denied is an answer, broken is an error.** `Err` means that no decision was made that the
+///    store can vouch for; the call may or may not have been recorded, and is not repeated.
+/// 5. **State belongs to the algorithm, the identity and the window** (in Redis to the algorithm
+///    and the identity, since the keys have no room for the window).
+/// 6. **A changed limit holds from the next call on**: the limit is part of the question and never
+///    of the state.
+pub trait Store {
+    /// Decides, and records `call.cost` if it is admitted.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot answer.
+    fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError>;
+
+    /// Decides as [`Store::attempt`] would, and records nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot answer.
+    fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError>;
+
+    /// Forgets what this identity has used. `call.cost` is ignored.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot answer; then the state may still be there.
+    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError>;
+}
+
+/// Why a store could not answer. The texts name endpoints, never credentials.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No connection could be made, or it broke.
+    #[error("{endpoint}: {detail}")]
+    Unavailable {
+        /// Address of the store, without credentials.
+        endpoint: String,
+        /// What the system said.
+        detail: String,
+    },
+    /// No answer within `rate_limit.timeout`.
+    #[error("{endpoint}: no answer within {after_ms} ms (rate_limit.timeout)")]
+    Timeout {
+        /// Address of the store, without credentials.
+        endpoint: String,
+        /// The deadline, in milliseconds.
+        after_ms: u64,
+    },
+    /// The server answered with an error that concerns more than one key.
+    #[error("{endpoint}: {message}")]
+    Server {
+        /// Address of the store, without credentials.
+        endpoint: String,
+        /// The server's own text.
+        message: String,
+    },
+    /// The server answered with an error about this call's key alone (`WRONGTYPE`).
+    #[error("{endpoint}: {message}")]
+    Key {
+        /// Address of the store, without credentials.
+        endpoint: String,
+        /// The server's own text.
+        message: String,
+    },
+    /// What came back is no reply to what was sent.
+    #[error("{endpoint}: unexpected reply ({detail})")]
+    Protocol {
+        /// Address of the store, without credentials.
+        endpoint: String,
+        /// What was expected and what came.
+        detail: String,
+    },
+    /// Shared memory: a worker that holds this identity's state does not let go of it.
+    #[error("shared memory: another worker has held this state for {after_ms} ms")]
+    Busy {
+        /// How long was waited, in milliseconds.
+        after_ms: u64,
+    },
+    /// Shared memory: no room, and nothing that may be evicted.
+    #[error("shared memory is full (rate_limit.memory_size)")]
+    Full,
+    /// Shared memory: the limit needs more room than the region may give to one log.
+    #[error(
+        "a log of {entries} entries needs {needed} bytes, more than a quarter of \
+         rate_limit.memory_size ({region} bytes)"
+    )]
+    LogTooLarge {
+        /// Entries that the limit asks for.
+        entries: u64,
+        /// Bytes that they need.
+        needed: u64,
+        /// Bytes of the whole region.
+        region: u64,
+    },
+}
+
+impl StoreError {
+    /// Whether this failure says something about the endpoint as a whole, so that the next call
+    /// will likely fail as well.
+    #[must_use]
+    pub fn concerns_endpoint(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable { .. }
+                | Self::Timeout { .. }
+                | Self::Server { .. }
+                | Self::Protocol { .. }
+        )
+    }
+}

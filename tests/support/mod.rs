@@ -1,0 +1,5 @@
+//! What the tests share. Each test binary uses a part of it.
+#![allow(dead_code)]
+
+pub mod corpus;
+pub mod model;
