@@ -25,15 +25,26 @@ done
 dir=$work/demo
 origin='' # http://127.0.0.1:PORT
 
-start_redis() {
-    redis-server --port 0 --unixsocket "$dir/redis.sock" --unixsocketperm 777 --save '' \
-        --dir "$dir" --logfile "$dir/redis.log" &
+# start COMMAND...: a server in the foreground of a child that ends with this run.
+start() {
+    "$@" >>"$dir/output.log" 2>&1 &
     children+=($!)
-    wait_for redis-server redis-cli -s "$dir/redis.sock" ping
+}
+
+# broken TEXT: ends the run with what the servers logged.
+broken() {
+    tail -n 20 "$dir"/*.log >&2
+    die "$1"
+}
+
+start_redis() {
+    start redis-server --port 0 --unixsocket "$dir/redis.sock" --unixsocketperm 777 --save '' \
+        --dir "$dir"
+    wait_for redis-cli -s "$dir/redis.sock" ping || broken "redis-server did not start"
     store=redis+unix://$dir/redis.sock
 }
 
-# The configuration of php/demo, filled in, and both servers, in the foreground of a child each.
+# The configuration of php/demo, filled in, and both servers.
 start_origin() {
     local user group port file as=()
     user=$(id -un) group=$(id -gn)
@@ -50,12 +61,10 @@ start_origin() {
     RL_DAILY_SALT=$(head -c 32 /dev/urandom | sha256sum | cut -c 1-64)
     export RL_DAILY_SALT
 
-    "$PHP_FPM" -n -y "$dir/php-fpm.conf" -d "extension=$module" ${as[@]+"${as[@]}"} &
-    children+=($!)
-    wait_for php-fpm test -S "$dir/php-fpm.sock"
-    nginx -e "$dir/nginx.log" -p "$dir" -c "$dir/nginx.conf" &
-    children+=($!)
-    wait_for nginx curl -s -o /dev/null "$origin/"
+    start "$PHP_FPM" -n -y "$dir/php-fpm.conf" -d "extension=$module" ${as[@]+"${as[@]}"}
+    wait_for test -S "$dir/php-fpm.sock" || broken "php-fpm did not start"
+    start nginx -e "$dir/nginx.log" -p "$dir" -c "$dir/nginx.conf"
+    wait_for curl -s -o /dev/null "$origin/" || broken "nginx did not start"
 }
 
 # A counter's window ends with the minute; in a burst across that instant the first unit of the old
@@ -113,10 +122,7 @@ say "the API is at $origin: nginx, $(basename "$PHP_FPM") with 4 workers, rate_l
 wait_for_quiet_minute
 say "sending requests from ${#clients[@]} clients at once"
 send_traffic
-if ! report; then
-    tail -n 20 "$dir"/*.log >&2
-    die "the counts are not what the limits say"
-fi
+report || broken "the counts are not what the limits say"
 
 printf '\nEach client has its own budget, shared by %d worker processes.\n' \
     "$(cut -d ' ' -f 1 "$dir/access.log" | sort -u | wc -l)"

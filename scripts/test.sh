@@ -37,7 +37,7 @@ phpunit_with() {
         case $file in *rate_limit.ini) ;; *) cp "$file" "$scanned" ;; esac
     done
     echo "extension=$1" >"$scanned/30-rate_limit.ini"
-    PHP_INI_SCAN_DIR=$scanned RATE_LIMIT_MODULE=$1 "$PHP" "$(command -v phpunit)"
+    PHP_INI_SCAN_DIR=$scanned "$PHP" "$(command -v phpunit)"
 }
 
 provide "${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit \

@@ -56,15 +56,13 @@ end() {
     wait "$1" 2>/dev/null || true
 }
 
-# wait_for WHAT COMMAND...: returns once COMMAND succeeds; ends the run after ten seconds.
+# wait_for COMMAND...: returns once COMMAND succeeds; gives up after ten seconds.
 wait_for() {
-    local what=$1
-    shift
     for _ in {1..100}; do
         "$@" >/dev/null 2>&1 && return
         sleep 0.1
     done
-    die "$what: not ready after 10 s"
+    return 1
 }
 
 # tick TEXT [LOG]: a line every ten seconds, with the last line of LOG, so that no step is silent.

@@ -33,8 +33,9 @@ final class Origin
         file_put_contents("$this->folder/php-fpm.conf", $this->phpFpmConf());
         file_put_contents("$this->folder/nginx.conf", $this->nginxConf());
 
+        // PHP_INI_SCAN_DIR, which ./build.sh test sets, brings the module and phpredis to php-fpm too.
         $this->servers[] = new Server(
-            [...self::phpFpm(), '-y', "$this->folder/php-fpm.conf"],
+            [getenv('PHP_FPM') ?: 'php-fpm8.4', '-R', '-y', "$this->folder/php-fpm.conf"],
             fn (): bool => file_exists("$this->folder/" . array_key_last($pools) . '.sock'),
         );
         $this->servers[] = new Server(
@@ -82,14 +83,6 @@ final class Origin
     public function log(): string
     {
         return implode('', array_map(file_get_contents(...), glob("$this->folder/*.log")));
-    }
-
-    /** @return list<string> */
-    private static function phpFpm(): array
-    {
-        $module = getenv('RATE_LIMIT_MODULE') ?: dirname(__DIR__, 3) . '/modules/rate_limit.so';
-        $command = [getenv('PHP_FPM') ?: 'php-fpm8.4', '-n', '-d', 'extension=redis', '-d', "extension=$module"];
-        return posix_geteuid() === 0 ? [...$command, '-R'] : $command;
     }
 
     private static function freePort(): int
