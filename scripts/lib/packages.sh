@@ -59,21 +59,22 @@ has_extension() { present php8.4-cli && "$PHP" -m | grep -qix "$1"; }
 # at_least VERSION: whether the version on standard input is that or later.
 at_least() { { echo "$1"; cat; } | sort -VC; }
 
-# provide_rust PACKAGE...: the toolchain, if rustup is what brings it.
+# provide_rust PACKAGE...: what rustup brings, where there is one: the toolchain and its components.
 provide_rust() {
-    local component
+    local package component
     has rustup || return 0
-    case " $* " in
-    *" rustup "*)
-        step "rustup toolchain install stable" \
-            rustup toolchain install stable --profile minimal --component clippy,rustfmt
+    if ! present rustup; then
+        step "rustup toolchain install stable" rustup toolchain install stable --profile minimal
         rustup default >/dev/null 2>&1 || step "rustup default stable" rustup default stable
         export RUSTUP_TOOLCHAIN=stable
-        ;;
-    esac
-    for component in clippy rustfmt; do
-        case " $* " in
-        *"$component "*) step "rustup component add $component" rustup component add "$component" ;;
+    fi
+    for package in "$@"; do
+        component=${package#rust-}
+        case $component in
+        clippy | rustfmt)
+            present "$package" ||
+                step "rustup component add $component" rustup component add "$component"
+            ;;
         esac
     done
 }
