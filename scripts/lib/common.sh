@@ -65,11 +65,11 @@ wait_for() {
     return 1
 }
 
-# tick TEXT [LOG]: a line every ten seconds, with the last line of LOG, so that no step is silent.
+# tick LOG: a line every ten seconds, with the last line of LOG, so that no step is silent.
 tick() {
     local began=$SECONDS
     while sleep 10 >/dev/null 2>&1; do
-        printf '    %s: %d s%s\n' "$1" $((SECONDS - began)) "$(last_line "${2:-/dev/null}")"
+        printf '    ... %d s%s\n' $((SECONDS - began)) "$(last_line "$1")"
     done
 }
 
@@ -84,7 +84,7 @@ timed() {
     local text=$1 log=$2 began=$SECONDS status=0 ticker
     shift 2
     say "$text"
-    tick "$text" "$log" &
+    tick "$log" &
     ticker=$!
     children+=("$ticker")
     "$@" </dev/null || status=$?
@@ -107,7 +107,7 @@ step() {
 logged() { "${@:2}" >"$1" 2>&1; }
 
 # show TEXT COMMAND...: output is shown as it comes.
-show() { timed "$1" '' "${@:2}" || die "failed: $1"; }
+show() { timed "$1" /dev/null "${@:2}" || die "failed: $1"; }
 
 # shellcheck source=scripts/lib/packages.sh
 . scripts/lib/packages.sh
