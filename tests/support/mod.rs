@@ -1,5 +1,6 @@
 //! What the tests share. Each test binary uses a part of it.
 #![allow(dead_code)]
 
+pub mod conformance;
 pub mod corpus;
 pub mod model;
