@@ -3,4 +3,5 @@
 
 pub mod conformance;
 pub mod corpus;
+pub mod forks;
 pub mod model;
