@@ -3,5 +3,6 @@
 
 pub mod conformance;
 pub mod corpus;
+pub mod forks;
 pub mod model;
 pub mod server;
