@@ -24,6 +24,12 @@ pub fn anchored(offset: Micros) -> Micros {
     frozen().unwrap_or_else(|| steady().wrapping_add(offset))
 }
 
+/// The clock by which the system waits, microseconds. Good for deadlines only, and never frozen.
+#[must_use]
+pub fn monotonic() -> Micros {
+    micros(clock_gettime(ClockId::Monotonic))
+}
+
 fn micros(time: Timespec) -> Micros {
     // Neither clock is before its epoch, and tv_nsec is below a second.
     time.tv_sec as Micros * SECOND + time.tv_nsec as Micros / 1_000

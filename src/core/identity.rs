@@ -42,6 +42,12 @@ impl Ipv6Prefix {
         u8::try_from(bits).ok().filter(|bits| (1..=128).contains(bits)).map(Self)
     }
 
+    /// The number of bits.
+    #[must_use]
+    pub fn bits(self) -> u64 {
+        u64::from(self.0)
+    }
+
     fn network(self, address: Ipv6Addr) -> Ipv6Addr {
         Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - self.0)))
     }

@@ -1,1 +1,211 @@
-//! placeholder
+//! State in Redis or Valkey: one script and one round trip a decision.
+//!
+//! The script reads the state, decides and records in the server's one thread, and answers with
+//! whether it admitted and with the facts that it saw. The verdict is built from those facts by
+//! [`crate::core`], so that its formulas stand once. Admission, which must happen where the state
+//! is, stands twice; every answer is checked to be the one that `core` gives to the same facts.
+#![forbid(unsafe_code)]
+
+mod connection;
+mod decimal;
+mod dsn;
+mod endpoint;
+mod keys;
+mod resp;
+mod script;
+mod server_clock;
+mod socket;
+mod transport;
+
+use std::rc::Rc;
+
+pub use connection::{Options, SharedConnection, connection};
+pub use dsn::{Dsn, DsnError};
+pub use endpoint::{Endpoint, Host, Server, TlsFiles};
+pub use keys::{LONGEST_PLAIN, Layout, Naming};
+pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, Script};
+pub use server_clock::{ClockMode, Known, ServerClock};
+pub use transport::{Transport, refuses_time, server_error};
+
+use crate::clock;
+use crate::core::counter::{self, Counts, Position};
+use crate::core::limit::Algorithm;
+use crate::core::log;
+use crate::core::time::Micros;
+use crate::core::verdict::Verdict;
+use crate::store::{Call, Store, StoreError};
+use decimal::Decimal;
+use keys::Keys;
+
+/// How much longer than its entries count a log is kept, milliseconds: hosts' clocks differ a little.
+const SLACK_MS: u64 = 1_000;
+
+/// Limiter state on a Redis or Valkey server, reached through a [`Transport`].
+pub struct RedisStore<T> {
+    transport: T,
+    naming: Naming,
+    mode: ClockMode,
+    clock: Rc<ServerClock>,
+    keys: Keys,
+}
+
+impl<T: Transport> RedisStore<T> {
+    /// A store at the end of `transport`. Asks nothing yet.
+    pub fn new(transport: T, naming: Naming, mode: ClockMode) -> Self {
+        let clock = transport.clock();
+        Self { transport, naming, mode, clock, keys: Keys::default() }
+    }
+
+    /// What is known about the server's clock.
+    #[must_use]
+    pub fn clock(&self) -> Known {
+        self.clock.known()
+    }
+
+    /// Begins a call and gives its stamp.
+    fn begin(&mut self) -> Result<Micros, StoreError> {
+        let mut steady = clock::steady();
+        self.transport.begin(steady)?;
+        if self.mode == ClockMode::Server && self.clock.due(steady) {
+            let sent = clock::steady();
+            let server = self.transport.time()?;
+            steady = clock::steady();
+            self.clock.sample(server, sent, steady);
+        }
+        Ok(self.clock.stamp(self.mode, steady))
+    }
+
+    /// [`Store::attempt`] of a call that was stamped `now`, microseconds since the epoch.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the server cannot answer.
+    pub fn attempt_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.decide(call, now, true)
+    }
+
+    /// [`Store::peek`] of a call that was stamped `now`, microseconds since the epoch.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the server cannot answer.
+    pub fn peek_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.decide(call, now, false)
+    }
+
+    /// [`Store::reset`] of a call that was stamped `now`, microseconds since the epoch.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the server cannot answer.
+    pub fn reset_at(&mut self, call: &Call<'_>, now: Micros) -> Result<(), StoreError> {
+        match call.algorithm {
+            Algorithm::Log => {
+                self.keys.name_log(&self.naming, call.identity);
+                self.transport.delete(&[self.keys.get(0)])
+            }
+            Algorithm::Counter => {
+                self.keys.name_counter(&self.naming, call.identity, call.limit, now);
+                self.transport.delete(&[0, 1, 2].map(|n| self.keys.get(n)))
+            }
+        }
+    }
+
+    fn decide(
+        &mut self,
+        call: &Call<'_>,
+        now: Micros,
+        record: bool,
+    ) -> Result<Verdict, StoreError> {
+        let (admitted, verdict) = match call.algorithm {
+            Algorithm::Log => self.log(call, now, record)?,
+            Algorithm::Counter => self.counter(call, now, record)?,
+        };
+        if admitted != i64::from(verdict.allowed) {
+            let (endpoint, detail) =
+                (self.transport.endpoint(), "facts that do not fit".to_owned());
+            return Err(StoreError::Protocol { endpoint, detail });
+        }
+        Ok(verdict)
+    }
+
+    fn log(
+        &mut self,
+        call: &Call<'_>,
+        now: Micros,
+        record: bool,
+    ) -> Result<(i64, Verdict), StoreError> {
+        let Call { limit, cost, .. } = *call;
+        let script = match self.naming.layout {
+            Layout::SortedSet => &LOG_SORTED_SET,
+            Layout::List => &LOG_LIST,
+        };
+        self.keys.name_log(&self.naming, call.identity);
+        let horizon = now as i64 - limit.window() as i64; // both below 2^63
+        let args = [
+            Decimal::unsigned(now),
+            Decimal::signed(horizon),
+            Decimal::unsigned(u64::from(limit.max())),
+            Decimal::unsigned(cost.units()),
+            Decimal::unsigned(limit.window() / 1_000 + SLACK_MS),
+            Decimal::unsigned(u64::from(record)),
+        ];
+        let mut reply = [0; 5];
+        let args = args.each_ref().map(Decimal::as_bytes);
+        self.transport.run(script, &[self.keys.get(0)], &args, &mut reply)?;
+
+        let [admitted, facts @ ..] = reply;
+        let [used, oldest, newest, blocking] = facts.map(not_negative);
+        let facts = log::Facts { used, oldest, newest, blocking };
+        let decide = if record { log::attempt } else { log::peek };
+        Ok((admitted, decide(facts, limit, cost, now)))
+    }
+
+    fn counter(
+        &mut self,
+        call: &Call<'_>,
+        now: Micros,
+        record: bool,
+    ) -> Result<(i64, Verdict), StoreError> {
+        let Call { limit, cost, .. } = *call;
+        self.keys.name_counter(&self.naming, call.identity, limit, now);
+        let at = Position::of(limit, now);
+        let args = [
+            Decimal::unsigned(limit.window()),
+            Decimal::unsigned(at.elapsed),
+            Decimal::unsigned(u64::from(limit.max())),
+            Decimal::unsigned(cost.units()),
+            Decimal::unsigned(u64::from(record)),
+        ];
+        let mut reply = [0; 4];
+        let args = args.each_ref().map(Decimal::as_bytes);
+        let keys = [0, 1, 2].map(|n| self.keys.get(n));
+        self.transport.run(&COUNTER, &keys, &args, &mut reply)?;
+
+        let [admitted, overtaken, curr, prev] = reply;
+        let counts = Counts { curr: not_negative(curr), prev: not_negative(prev) };
+        let newest = at.index + u64::from(overtaken == 1);
+        let elapsed = at.no_earlier_than(newest).elapsed;
+        let decide = if record { counter::attempt } else { counter::peek };
+        Ok((admitted, decide(counts, limit, cost, elapsed)))
+    }
+}
+
+impl<T: Transport> Store for RedisStore<T> {
+    fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
+        let now = self.begin()?;
+        self.attempt_at(call, now)
+    }
+
+    fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
+        let now = self.begin()?;
+        self.peek_at(call, now)
+    }
+
+    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
+        let now = self.begin()?;
+        self.reset_at(call, now)
+    }
+}
+
+/// A count or a time out of a reply. A time before the epoch counts as the epoch.
+fn not_negative(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

@@ -1,1 +1,195 @@
-//! placeholder
+//! Shared memory of this host: a fixed region that all workers look at.
+//!
+//! [`layout`] says what lies where and why a crash does no harm; [`segment`] makes every system
+//! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
+
+mod counters;
+mod layout;
+mod lines;
+mod log_word;
+mod logs;
+mod rank;
+mod region;
+mod segment;
+mod stripes;
+
+use std::hash::Hasher as _;
+
+use siphasher::sip128::{Hash128, SipHasher13};
+
+use counters::Counters;
+use layout::STRIPES;
+use lines::Lines;
+use logs::Logs;
+use stripes::Stripes;
+
+use super::{Call, Store, StoreError};
+use crate::core::limit::{Algorithm, Limit};
+use crate::core::time::Micros;
+use crate::core::verdict::Verdict;
+
+pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
+pub use segment::watch_forks;
+
+/// A region as the store of one namespace.
+#[derive(Clone, Copy)]
+pub struct Shm {
+    region: &'static Region,
+    /// Has taken in the namespace already.
+    hasher: SipHasher13,
+}
+
+impl Region {
+    /// This region as a store. States of different namespaces never meet.
+    #[must_use]
+    pub fn shm(&'static self, namespace: u64) -> Shm {
+        let [a, b] = self.key();
+        let mut hasher = SipHasher13::new_with_keys(a, b);
+        hasher.write_u64(namespace);
+        Shm { region: self, hasher }
+    }
+}
+
+impl Shm {
+    /// [`Store::attempt`] at `now`, microseconds since the epoch.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
+    #[inline]
+    pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        let key = self.find(call);
+        match call.algorithm {
+            Algorithm::Counter => self
+                .counters(key)
+                .attempt(key.counter(call, now), || self.stripes().hold(key.stripe(), self.pool())),
+            Algorithm::Log => {
+                self.room_for(call.algorithm, call.limit)?;
+                self.logs().attempt(&self.log(key, call, now))
+            }
+        }
+    }
+
+    /// [`Store::peek`] at `now`, microseconds since the epoch.
+    ///
+    /// # Errors
+    /// As [`Self::attempt_at`], but never [`StoreError::Full`].
+    pub fn peek_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        let key = self.find(call);
+        match call.algorithm {
+            Algorithm::Counter => Ok(self.counters(key).peek(key.counter(call, now))),
+            Algorithm::Log => {
+                self.room_for(call.algorithm, call.limit)?;
+                self.logs().peek(&self.log(key, call, now))
+            }
+        }
+    }
+
+    /// Whether this region takes such a limit at all, for a check before the first call.
+    ///
+    /// # Errors
+    /// [`StoreError::LogTooLarge`] where one log at its limit, at 64 bytes and 8 an entry, would
+    /// need more than a quarter of the region.
+    pub fn room_for(&self, algorithm: Algorithm, limit: Limit) -> Result<(), StoreError> {
+        let (entries, region) = (u64::from(limit.max()), self.region.size() as u64);
+        let needed = 64 + 8 * entries;
+        if algorithm == Algorithm::Log && needed > region / 4 {
+            return Err(StoreError::LogTooLarge { entries, needed, region });
+        }
+        Ok(())
+    }
+
+    /// Where this call's state is: a keyed hash of namespace, algorithm, window and identity. The key
+    /// is random, so nobody outside can aim at a bucket or at somebody's tag.
+    #[inline]
+    fn find(&self, call: &Call<'_>) -> Key {
+        let mut hasher = self.hasher;
+        let algorithm = u64::from(call.algorithm == Algorithm::Log);
+        hasher.write_u64((algorithm << 32) | u64::from(call.limit.window_seconds()));
+        let Hash128 { h1, h2 } = hasher.hash(call.identity);
+        Key { tag: h1.max(1), place: h2 }
+    }
+
+    fn counters(&self, key: Key) -> Counters<'static, portable_atomic::AtomicU128> {
+        let buckets = &self.region.counters;
+        let [first, second] = key.buckets(buckets.len());
+        Counters {
+            buckets: [&buckets[first], &buckets[second]],
+            stats: &self.region.header[0].stats,
+        }
+    }
+
+    fn log(&self, key: Key, call: &Call<'_>, now: Micros) -> logs::Ask {
+        let buckets = key.buckets(self.region.logs.len());
+        logs::Ask { tag: key.tag, buckets, limit: call.limit, cost: call.cost, now }
+    }
+
+    fn logs(&self) -> Logs<'static> {
+        Logs { pool: self.pool(), stripes: self.stripes() }
+    }
+
+    fn stripes(&self) -> Stripes<'static> {
+        Stripes(&self.region.stripes)
+    }
+
+    fn pool(&self) -> Lines<'static> {
+        let region = self.region;
+        Lines {
+            buckets: &region.logs,
+            owners: &region.owners,
+            lines: &region.lines,
+            hands: &region.header[0].hands,
+            stats: &region.header[0].stats,
+        }
+    }
+}
+
+impl Store for Shm {
+    #[inline]
+    fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
+        self.attempt_at(call, self.region.now())
+    }
+
+    fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
+        self.peek_at(call, self.region.now())
+    }
+
+    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
+        let key = self.find(call);
+        match call.algorithm {
+            Algorithm::Counter => {
+                self.counters(key).reset(key.counter_tag());
+                Ok(())
+            }
+            Algorithm::Log => self.logs().reset(&self.log(key, call, self.region.now())),
+        }
+    }
+}
+
+/// The hash of what a state belongs to.
+#[derive(Clone, Copy)]
+struct Key {
+    /// Says whose a log is; its lowest bits choose the stripe, its highest 34 say whose a counter is.
+    tag: u64,
+    /// Chooses the two buckets, 32 bits each.
+    place: u64,
+}
+
+impl Key {
+    fn counter(self, call: &Call<'_>, now: Micros) -> counters::Ask {
+        counters::Ask { tag: self.counter_tag(), limit: call.limit, cost: call.cost, now }
+    }
+
+    fn counter_tag(self) -> u64 {
+        (self.tag >> 30).max(1)
+    }
+
+    fn stripe(self) -> usize {
+        self.tag as usize % STRIPES
+    }
+
+    /// Numbers of the two buckets, of `count`: 32 random bits scaled to `0..count`.
+    fn buckets(self, count: usize) -> [usize; 2] {
+        let scaled = |bits: u64| ((u64::from(bits as u32) * count as u64) >> 32) as usize;
+        [scaled(self.place), scaled(self.place >> 32)]
+    }
+}

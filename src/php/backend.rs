@@ -1,0 +1,207 @@
+//! From the first argument of a limiter to the store that it stands for.
+
+use std::cell::RefCell;
+
+use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
+use ext_php_rs::types::Zval;
+
+use super::call::{Args, wrong_class};
+use super::client::{Client, Through};
+use super::memory::Memory;
+use super::object::{self, Kind, call};
+use super::phpredis::{self, Handed};
+use super::zend::Thrown;
+use super::{clocks, exceptions, log, settings, settings_text};
+use crate::core::verdict::Verdict;
+use crate::limiter::Source;
+use crate::store::redis::{
+    Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
+};
+use crate::store::shm::Shm;
+use crate::store::{Call, Store, StoreError};
+
+/// The classes and types of the first argument, as PHP writes them.
+const TYPES: &str = "Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface|string|null";
+
+/// Where a limiter's state lives.
+pub enum Backend {
+    /// This host's shared memory.
+    Memory(Shm),
+    /// A server, over the extension's own connection.
+    Server {
+        store: Box<RefCell<RedisStore<SharedConnection>>>,
+        endpoint: String,
+        /// The `Redis` whose server it is, if it was handed one.
+        redis: Option<Zval>,
+    },
+    /// A server, through the application's client object.
+    Client(Box<Client>),
+}
+
+/// The first argument, checked for its type alone.
+pub enum First<'a> {
+    Setting,
+    Text(&'a [u8]),
+    Object(Zval, Kind),
+}
+
+impl<'a> First<'a> {
+    /// Reads the `n`-th argument. What is no client may still be a string, or something that PHP
+    /// makes one.
+    pub fn read(args: &mut Args<'a>, n: u32) -> Result<Self, Thrown> {
+        match args.kind(n) {
+            IS_NULL => return Ok(Self::Setting),
+            IS_OBJECT => {
+                let object = args.get(n).shallow_clone();
+                if let Some(kind) = object::kind(&object) {
+                    return Ok(Self::Object(object, kind));
+                }
+            }
+            _ => {}
+        }
+        args.string_or(n, |argument| wrong_class(n, TYPES, argument)).map(Self::Text)
+    }
+}
+
+impl Backend {
+    /// The store that the first argument stands for.
+    pub fn open(first: First<'_>) -> Result<Self, Thrown> {
+        match first {
+            First::Setting => {
+                Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
+            }
+            First::Text(text) => Self::from_text(text, "$redis"),
+            First::Object(object, kind) => Self::from_object(object, kind),
+        }
+    }
+
+    fn from_text(text: &[u8], name: &str) -> Result<Self, Thrown> {
+        if text == b"memory://" {
+            return Memory::required().map(Self::Memory);
+        }
+        let refuse = |why: &dyn std::fmt::Display| {
+            let shown = settings_text::without_secrets(text);
+            exceptions::config(&format!("{name} = \"{shown}\" {why}"))
+        };
+        let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
+        let dsn = Dsn::parse(text).map_err(|error| match error {
+            DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
+            _ => refuse(&error),
+        })?;
+        Ok(Self::server(&dsn.endpoint, dsn.prefix, None))
+    }
+
+    fn from_object(object: Zval, kind: Kind) -> Result<Self, Thrown> {
+        if object::is_plain_redis(&object)
+            && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object)?
+        {
+            return Ok(Self::server(&endpoint, prefix, Some(object)));
+        }
+        Ok(Self::Client(Box::new(Client::of(object, kind)?)))
+    }
+
+    fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
+        let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
+        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
+        let options = Options { timeout: settings::timeout() };
+        let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
+        clocks::of(&endpoint, || connection.clock());
+        let store = RedisStore::new(connection, naming, settings::clock());
+        Self::Server { store: Box::new(RefCell::new(store)), endpoint, redis }
+    }
+
+    /// What this store is called in a verdict.
+    pub fn source(&self) -> Source {
+        match self {
+            Self::Memory(_) => Source::Memory,
+            Self::Server { .. } | Self::Client(_) => Source::Redis,
+        }
+    }
+
+    /// The client object, for the garbage collector.
+    pub fn object(&self) -> Option<&Zval> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Server { redis, .. } => redis.as_ref(),
+            Self::Client(client) => Some(client.object()),
+        }
+    }
+
+    /// Refuses while the application has a transaction or pipeline open on its client object: a
+    /// command of ours would end up in it. Predis opens those on objects of their own.
+    #[inline(always)]
+    pub fn not_in_transaction(&self) -> Result<(), Thrown> {
+        match self.object() {
+            None => Ok(()),
+            Some(object) => ask_mode(object, self),
+        }
+    }
+
+    /// The exception of a client object that is behind the last failure.
+    pub fn take_cause(&self) -> Option<Zval> {
+        match self {
+            Self::Client(client) => client.take_cause(),
+            _ => None,
+        }
+    }
+
+    fn decide<R>(
+        &self,
+        memory: impl FnOnce(Shm) -> Result<R, StoreError>,
+        server: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let (result, endpoint) = match self {
+            Self::Memory(shared) => return memory(*shared),
+            Self::Server { store, endpoint, .. } => {
+                let result = match store.try_borrow_mut() {
+                    Ok(mut store) => server(&mut *store),
+                    Err(_) => Err(StoreError::Unavailable {
+                        endpoint: endpoint.clone(),
+                        detail: "a call that a signal interrupted is still using it".to_owned(),
+                    }),
+                };
+                (result, endpoint.as_str())
+            }
+            Self::Client(client) => {
+                let naming = Naming {
+                    prefix: client.prefix().to_vec(),
+                    cluster: client.is_cluster(),
+                    layout: settings::log_layout(),
+                };
+                let mut store = RedisStore::new(Through(client), naming, settings::clock());
+                (server(&mut store), client.endpoint())
+            }
+        };
+        if let Err(error) = &result {
+            log::failure(error, endpoint);
+        }
+        result
+    }
+}
+
+impl Store for &Backend {
+    fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
+        self.decide(|mut memory| memory.attempt(call), |store| store.attempt(call))
+    }
+
+    fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
+        self.decide(|mut memory| memory.peek(call), |store| store.peek(call))
+    }
+
+    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
+        self.decide(|mut memory| memory.reset(call), |store| store.reset(call))
+    }
+}
+
+fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {
+    if matches!(backend, Backend::Client(client) if client.kind() == Kind::Predis) {
+        return Ok(());
+    }
+    match call(object, "getMode", vec![])?.long() {
+        None | Some(0) => Ok(()), // Redis::ATOMIC
+        Some(_) => Err(exceptions::config(
+            "$redis has a transaction or pipeline open: a limiter needs its answer at once, so \
+             check before multi() or after exec()",
+        )),
+    }
+}

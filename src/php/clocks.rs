@@ -1,0 +1,26 @@
+//! The clocks of the servers that this thread has spoken to. A limiter lives for a request, a
+//! measured distance for longer.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::store::redis::{Known, ServerClock};
+
+thread_local!(static CLOCKS: RefCell<BTreeMap<String, Rc<ServerClock>>> = RefCell::default());
+
+/// The clock of `endpoint`: the one known already, else `new`.
+pub fn of(endpoint: &str, new: impl FnOnce() -> Rc<ServerClock>) -> Rc<ServerClock> {
+    CLOCKS.with(|clocks| match clocks.try_borrow_mut() {
+        Ok(mut clocks) => clocks.entry(endpoint.to_owned()).or_insert_with(new).clone(),
+        Err(_) => new(), // entered from a signal handler in the middle of the line above
+    })
+}
+
+/// What is known about each endpoint's clock.
+pub fn all() -> Vec<(String, Known)> {
+    CLOCKS.with(|clocks| match clocks.try_borrow() {
+        Ok(clocks) => clocks.iter().map(|(name, clock)| (name.clone(), clock.known())).collect(),
+        Err(_) => Vec::new(), // as above
+    })
+}

@@ -1,0 +1,90 @@
+//! `RateLimit\OnFailure` and `RateLimit\Source`.
+
+use ext_php_rs::ffi::{
+    IS_OBJECT, IS_OBJECT_EX, IS_STRING, zend_class_entry, zend_enum_add_case, zend_enum_get_case,
+    zend_register_internal_enum, zend_value, zval,
+};
+use ext_php_rs::types::ZendStr;
+
+use super::value::{self, kind};
+use super::zend::{self, Class, END};
+use crate::limiter::{OnFailure, Source};
+
+static ON_FAILURE: Class = Class::unknown();
+static SOURCE: Class = Class::unknown();
+
+/// Cases as PHP names them, and their values.
+const ON_FAILURE_CASES: [(&str, &str, OnFailure); 4] = [
+    ("Throw", "throw", OnFailure::Throw),
+    ("Open", "open", OnFailure::Open),
+    ("Closed", "closed", OnFailure::Closed),
+    ("Memory", "memory", OnFailure::Memory),
+];
+const SOURCE_CASES: [(&str, &str, Source); 5] = [
+    ("Redis", "redis", Source::Redis),
+    ("Memory", "memory", Source::Memory),
+    ("DenyCache", "deny-cache", Source::DenyCache),
+    ("FailOpen", "fail-open", Source::FailOpen),
+    ("FailClosed", "fail-closed", Source::FailClosed),
+];
+
+/// Registers both. At module start.
+pub fn register() {
+    ON_FAILURE.set(declare(c"RateLimit\\OnFailure", &ON_FAILURE_CASES.map(|(n, v, _)| (n, v))));
+    SOURCE.set(declare(c"RateLimit\\Source", &SOURCE_CASES.map(|(n, v, _)| (n, v))));
+}
+
+fn declare(name: &std::ffi::CStr, cases: &[(&str, &str)]) -> *mut zend_class_entry {
+    // SAFETY: module start; the name is copied and the table ends at once.
+    let class =
+        unsafe { zend_register_internal_enum(name.as_ptr(), IS_STRING as u8, [END].as_ptr()) };
+    for (case, value) in cases {
+        let mut value = value::string(zend::interned(value));
+        // SAFETY: both strings are permanent, so neither needs a release.
+        unsafe { zend_enum_add_case(class, zend::interned(case), &raw mut value) };
+    }
+    class
+}
+
+/// The policy called `name` (`throw`, `open`, `closed` or `memory`).
+pub fn on_failure_named(name: &[u8]) -> Option<OnFailure> {
+    ON_FAILURE_CASES.iter().find(|(_, value, _)| value.as_bytes() == name).map(|case| case.2)
+}
+
+/// What the policy is called.
+pub fn on_failure_name(policy: OnFailure) -> &'static str {
+    ON_FAILURE_CASES.iter().find(|case| case.2 == policy).map_or("", |case| case.1)
+}
+
+/// The policy that an argument stands for, if it is a case of `RateLimit\OnFailure`.
+pub fn on_failure(argument: &zval) -> Option<OnFailure> {
+    if kind(argument) != IS_OBJECT {
+        return None;
+    }
+    // SAFETY: its type says so.
+    let object = unsafe { argument.value.obj };
+    // SAFETY: the argument holds a reference.
+    let object = unsafe { &*object };
+    if object.ce != ON_FAILURE.get() {
+        return None;
+    }
+    // SAFETY: zend_enum.h: the name is the first property of a case, its value the second.
+    let value = unsafe { value::property(object, 1) };
+    // SAFETY: as above.
+    let value = unsafe { &*value };
+    // SAFETY: a string enum.
+    let name = unsafe { value.value.str_ };
+    // SAFETY: the case owns the string.
+    on_failure_named(unsafe { value::bytes(name) })
+}
+
+/// The case of `RateLimit\Source`, a new reference.
+pub fn source(source: Source) -> zval {
+    let name = SOURCE_CASES.iter().find(|case| case.2 == source).map_or("", |case| case.0);
+    let mut name = ZendStr::new(name, false);
+    // SAFETY: registered at module start, with this case.
+    let case = unsafe { zend_enum_get_case(SOURCE.get(), &raw mut *name) };
+    // SAFETY: a live object; the new value holds a reference of its own.
+    unsafe { (*case).gc.refcount += 1 };
+    value::value(zend_value { obj: case }, IS_OBJECT_EX)
+}

@@ -1,0 +1,149 @@
+//! What `SlidingWindowLog` and `SlidingWindowCounter` do: parse, ask, answer.
+
+use ext_php_rs::ffi::{_zend_new_array, IS_ARRAY_EX, IS_NULL, zend_hash_add_new, zend_value, zval};
+
+use super::backend::{Backend, First};
+use super::call::{Args, Return, value_error, wrong_class};
+use super::limiter_class::{algorithm, bind, bound, name};
+use super::memory::Memory;
+use super::value;
+use super::zend::{self, StringCell, Thrown};
+use super::{enums, exceptions, settings, verdict};
+use crate::core::limit::{Algorithm, Cost, Limit, LimitError};
+use crate::core::time::Micros;
+use crate::limiter::{Decision, Limiter, OnFailure};
+use crate::store::StoreError;
+
+static ALLOWED: StringCell = StringCell::unset();
+static REMAINING: StringCell = StringCell::unset();
+
+/// Makes the keys of the arrays that `check()` returns. At module start.
+pub fn name_keys() {
+    ALLOWED.set("allowed");
+    REMAINING.set("remaining");
+}
+
+/// What a constructed limiter holds. Nothing in it changes between calls.
+pub struct Bound {
+    pub backend: Backend,
+    memory: Memory,
+    algorithm: Algorithm,
+    limit: Limit,
+    on_failure: OnFailure,
+    retry_interval: Micros,
+}
+
+/// `__construct(Redis|...|string|null $redis, int $limit, int $windowSeconds, ?OnFailure $onFailure = null)`
+pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
+    args.expect(3, 4)?;
+    let object = args.this();
+    let first = First::read(args, 1)?;
+    let (max, window) = (args.long(2)?, args.long(3)?);
+    let on_failure = on_failure(args, 4)?;
+    let limit = Limit::new(max, window).map_err(|error| match error {
+        LimitError::Window { .. } => value_error(3, error),
+        _ => value_error(2, error),
+    })?;
+    let algorithm = algorithm(object);
+    let backend = Backend::open(first)?;
+    if let Backend::Memory(shared) = &backend {
+        shared.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
+    }
+    let retry_interval = settings::retry_interval();
+    let memory = Memory::now();
+    let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval };
+    bind(object, bound)
+}
+
+/// The policy in the `n`-th argument, by default the setting's.
+fn on_failure(args: &mut Args<'_>, n: u32) -> Result<OnFailure, Thrown> {
+    if args.count() < n || args.kind(n) == IS_NULL {
+        return Ok(settings::on_failure());
+    }
+    let argument = args.get(n);
+    enums::on_failure(argument).ok_or_else(|| wrong_class(n, "?RateLimit\\OnFailure", argument))
+}
+
+/// `check(string $identity): array{allowed: bool, remaining: int}`
+pub fn check(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
+    args.expect(1, 1)?;
+    let identity = args.string(1)?;
+    let decision = this(args)?.decide(|limiter| limiter.attempt(identity, Cost::ONE))?;
+    out.set(allowed_and_remaining(&decision));
+    Ok(())
+}
+
+/// `attempt(string $identity, int $cost = 1): Verdict`
+pub fn attempt(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
+    let (bound, identity, cost) = question(args)?;
+    let decision = bound.decide(|limiter| limiter.attempt(identity, cost))?;
+    out.set(verdict::object(&decision, bound.limit));
+    Ok(())
+}
+
+/// `peek(string $identity, int $cost = 1): Verdict`
+pub fn peek(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
+    let (bound, identity, cost) = question(args)?;
+    let decision = bound.decide(|limiter| limiter.peek(identity, cost))?;
+    out.set(verdict::object(&decision, bound.limit));
+    Ok(())
+}
+
+/// `reset(string $identity): void`
+pub fn reset(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
+    args.expect(1, 1)?;
+    let identity = args.string(1)?;
+    this(args)?.decide(|limiter| limiter.reset(identity))
+}
+
+fn question<'a>(args: &mut Args<'a>) -> Result<(&'a Bound, &'a [u8], Cost), Thrown> {
+    args.expect(1, 2)?;
+    let (identity, cost) = (args.string(1)?, args.optional_long(2, 1)?);
+    let bound = this(args)?;
+    let cost = Cost::new(cost, bound.algorithm).map_err(|error| value_error(2, error))?;
+    Ok((bound, identity, cost))
+}
+
+impl Bound {
+    /// Asks the limiter, and lets a failure become an exception.
+    #[inline(always)]
+    fn decide<R>(
+        &self,
+        ask: impl FnOnce(&mut Limiter<&Backend, &Memory>) -> Result<R, StoreError>,
+    ) -> Result<R, Thrown> {
+        self.backend.not_in_transaction()?;
+        let answer = ask(&mut Limiter {
+            store: &self.backend,
+            memory: &self.memory,
+            source: self.backend.source(),
+            algorithm: self.algorithm,
+            limit: self.limit,
+            on_failure: self.on_failure,
+            retry_interval: self.retry_interval,
+        });
+        zend::thrown()?; // a client object's Error, which no policy answers
+        answer.map_err(|error| exceptions::store(&error, self.backend.take_cause()))
+    }
+}
+
+/// The array that the userland classes return.
+fn allowed_and_remaining(decision: &Decision) -> zval {
+    // SAFETY: makes a new array.
+    let arr = unsafe { _zend_new_array(2) };
+    let add = |key: &StringCell, mut value: zval| {
+        // SAFETY: a new array, a permanent key that it does not have, and a value without references.
+        unsafe { zend_hash_add_new(arr, key.get(), &raw mut value) };
+    };
+    add(&ALLOWED, value::bool(decision.verdict.allowed));
+    add(&REMAINING, value::long(decision.verdict.remaining.into()));
+    value::value(zend_value { arr }, IS_ARRAY_EX)
+}
+
+/// The limiter of the object whose method was called.
+#[inline(always)]
+fn this<'a>(args: &Args<'a>) -> Result<&'a Bound, Thrown> {
+    let object = args.this();
+    bound(object).ok_or_else(|| {
+        exceptions::error(&format!("{} was used before it was constructed", name(object)))
+    })
+}

@@ -1,0 +1,188 @@
+//! `SlidingWindowLog`, `SlidingWindowCounter` and `RateLimit\Limiter` as PHP sees them: signatures,
+//! registration, and how their objects are made and freed.
+
+use std::mem::offset_of;
+use std::ptr;
+use std::sync::OnceLock;
+
+use ext_php_rs::ffi::{
+    HashTable, ZEND_ACC_ABSTRACT, ZEND_ACC_FINAL, ZEND_ACC_NO_DYNAMIC_PROPERTIES,
+    ZEND_ACC_NOT_SERIALIZABLE, ZEND_ACC_PUBLIC, ext_php_rs_zend_object_alloc,
+    object_properties_init, std_object_handlers, zend_class_entry, zend_do_implement_interface,
+    zend_function_entry, zend_internal_arg_info, zend_object, zend_object_handlers,
+    zend_object_std_dtor, zend_object_std_init, zend_register_internal_class_ex,
+    zend_register_internal_interface, zend_std_get_properties, zval,
+};
+use ext_php_rs::types::Zval;
+
+use super::call::native;
+use super::exceptions;
+use super::limiter::{self, Bound};
+use super::zend::{
+    self, Class, END, MAY_BE_ARRAY, MAY_BE_LONG, MAY_BE_NULL, MAY_BE_STRING, MAY_BE_VOID, Thrown,
+    classes, plain,
+};
+use crate::core::limit::Algorithm;
+
+const CONSTRUCT: &[zend_internal_arg_info] = &[
+    zend::returns(3, zend::NO_TYPE),
+    zend::arg(
+        c"redis",
+        classes(
+            c"Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface",
+            MAY_BE_STRING | MAY_BE_NULL,
+        ),
+    ),
+    zend::arg(c"limit", plain(MAY_BE_LONG)),
+    zend::arg(c"windowSeconds", plain(MAY_BE_LONG)),
+    zend::optional(c"onFailure", classes(c"RateLimit\\OnFailure", MAY_BE_NULL), c"null"),
+];
+const CHECK: &[zend_internal_arg_info] =
+    &[zend::returns(1, plain(MAY_BE_ARRAY)), zend::arg(c"identity", plain(MAY_BE_STRING))];
+const DECIDE: &[zend_internal_arg_info] = &[
+    zend::returns(1, classes(c"RateLimit\\Verdict", 0)),
+    zend::arg(c"identity", plain(MAY_BE_STRING)),
+    zend::optional(c"cost", plain(MAY_BE_LONG), c"1"),
+];
+const RESET: &[zend_internal_arg_info] =
+    &[zend::returns(1, plain(MAY_BE_VOID)), zend::arg(c"identity", plain(MAY_BE_STRING))];
+
+const INTERFACE: &[zend_function_entry] = &[
+    zend::function(c"check", None, CHECK, ZEND_ACC_PUBLIC | ZEND_ACC_ABSTRACT),
+    zend::function(c"attempt", None, DECIDE, ZEND_ACC_PUBLIC | ZEND_ACC_ABSTRACT),
+    zend::function(c"peek", None, DECIDE, ZEND_ACC_PUBLIC | ZEND_ACC_ABSTRACT),
+    zend::function(c"reset", None, RESET, ZEND_ACC_PUBLIC | ZEND_ACC_ABSTRACT),
+    END,
+];
+const METHODS: &[zend_function_entry] = &[
+    zend::function(c"__construct", native!(limiter::construct), CONSTRUCT, ZEND_ACC_PUBLIC),
+    zend::function(c"check", native!(limiter::check), CHECK, ZEND_ACC_PUBLIC),
+    zend::function(c"attempt", native!(limiter::attempt), DECIDE, ZEND_ACC_PUBLIC),
+    zend::function(c"peek", native!(limiter::peek), DECIDE, ZEND_ACC_PUBLIC),
+    zend::function(c"reset", native!(limiter::reset), RESET, ZEND_ACC_PUBLIC),
+    END,
+];
+
+static LOG: Class = Class::unknown();
+
+/// A limiter object: what is ours, then what is PHP's.
+#[repr(C)]
+struct Object {
+    bound: Option<Bound>,
+    std: zend_object,
+}
+
+/// Registers interface and classes; after the enums and the verdict. At module start.
+pub fn register() {
+    let mut interface = zend::class("RateLimit\\Limiter", INTERFACE);
+    // SAFETY: module start; the entry is copied.
+    let interface = unsafe { zend_register_internal_interface(&raw mut interface) };
+    limiter::name_keys();
+    LOG.set(declare("SlidingWindowLog", interface));
+    declare("SlidingWindowCounter", interface);
+}
+
+fn declare(name: &str, interface: *mut zend_class_entry) -> *mut zend_class_entry {
+    let mut class = zend::class(name, METHODS);
+    // SAFETY: module start; the entry is copied.
+    let class = unsafe { zend_register_internal_class_ex(&raw mut class, ptr::null_mut()) };
+    // SAFETY: both are registered.
+    unsafe { zend_do_implement_interface(class, interface) };
+    // SAFETY: registered, and nobody else knows it yet.
+    let entry = unsafe { &mut *class };
+    entry.ce_flags |= ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
+    entry.__bindgen_anon_2.create_object = Some(create);
+    zend::sensitive_first_argument(entry, "__construct");
+    class
+}
+
+/// Which algorithm the object's class stands for.
+pub fn algorithm(object: &zend_object) -> Algorithm {
+    if object.ce == LOG.get() { Algorithm::Log } else { Algorithm::Counter }
+}
+
+/// The name of an object's class.
+pub fn name(object: &zend_object) -> String {
+    object.get_class_name().unwrap_or_default()
+}
+
+/// The object's limiter; none before it was constructed.
+pub fn bound(object: &zend_object) -> Option<&Bound> {
+    // SAFETY: every object of these two classes was made by `create`, and its limiter is set once.
+    unsafe { &(*container(object)).bound }.as_ref()
+}
+
+/// Gives the object its limiter, once.
+pub fn bind(object: &zend_object, limiter: Bound) -> Result<(), Thrown> {
+    if bound(object).is_some() {
+        let again = format!("{}::__construct() must not be called twice", name(object));
+        return Err(exceptions::error(&again));
+    }
+    let object = container(object);
+    // SAFETY: `create` made the object, and nothing can refer to a limiter that is not there.
+    unsafe { (*object).bound = Some(limiter) };
+    Ok(())
+}
+
+fn container(object: &zend_object) -> *mut Object {
+    let object = ptr::from_ref(object).cast_mut();
+    // SAFETY: `create` put it there, within one allocation.
+    unsafe { object.byte_sub(offset_of!(Object, std)) }.cast()
+}
+
+fn handlers() -> &'static zend_object_handlers {
+    static HANDLERS: OnceLock<zend_object_handlers> = OnceLock::new();
+    HANDLERS.get_or_init(|| zend_object_handlers {
+        offset: offset_of!(Object, std) as i32,
+        free_obj: Some(free),
+        clone_obj: None,
+        get_gc: Some(get_gc),
+        // SAFETY: the engine's own table, which is constant.
+        ..unsafe { std_object_handlers }
+    })
+}
+
+unsafe extern "C" fn create(class: *mut zend_class_entry) -> *mut zend_object {
+    // SAFETY: allocates for ours and PHP's part, by the size of the class.
+    let object =
+        unsafe { ext_php_rs_zend_object_alloc(size_of::<Object>(), class) }.cast::<Object>();
+    // SAFETY: newly allocated, so nothing is dropped.
+    let bound = unsafe { &raw mut (*object).bound };
+    // SAFETY: as above.
+    unsafe { bound.write(None) };
+    // SAFETY: as above.
+    let std = unsafe { &raw mut (*object).std };
+    // SAFETY: as above.
+    unsafe { zend_object_std_init(std, class) };
+    // SAFETY: as above.
+    unsafe { object_properties_init(std, class) };
+    // SAFETY: as above.
+    unsafe { (*std).handlers = handlers() };
+    std
+}
+
+unsafe extern "C" fn free(object: *mut zend_object) {
+    // SAFETY: the engine frees a live object, once.
+    let limiter = container(unsafe { &*object });
+    // SAFETY: as above. The destructors of a client object may run in here.
+    let taken = unsafe { (*limiter).bound.take() };
+    drop(taken);
+    // SAFETY: as above; the engine frees the allocation itself.
+    unsafe { zend_object_std_dtor(object) };
+}
+
+/// Shows the client object to the garbage collector, since it may lead back to this one.
+unsafe extern "C" fn get_gc(
+    object: *mut zend_object,
+    table: *mut *mut zval,
+    count: *mut i32,
+) -> *mut HashTable {
+    // SAFETY: the engine asks about a live object.
+    let held = bound(unsafe { &*object }).and_then(|bound| bound.backend.object());
+    // SAFETY: the engine's own places for the answer.
+    unsafe { *table = held.map_or(ptr::null_mut(), |held: &Zval| ptr::from_ref(held).cast_mut()) };
+    // SAFETY: as above.
+    unsafe { *count = i32::from(held.is_some()) };
+    // SAFETY: a live object.
+    unsafe { zend_std_get_properties(object) }
+}

@@ -1,0 +1,173 @@
+//! Calls on client objects, and what their answers mean. After every call the pending exception is
+//! looked for; a method that is missing counts as one that threw.
+
+use std::ptr;
+
+use ext_php_rs::ffi::{
+    _call_user_function_impl, ext_php_rs_executor_globals, instanceof_function_slow,
+    zend_ce_exception, zend_class_entry, zend_hash_str_find_ptr_lc, zval,
+};
+use ext_php_rs::types::Zval;
+
+use super::value;
+use super::zend::{self, Thrown};
+
+/// What a client object is, by the class that it has or extends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Redis,
+    Cluster,
+    Relay,
+    Predis,
+}
+
+const KINDS: [(&str, Kind); 4] = [
+    ("Redis", Kind::Redis),
+    ("RedisCluster", Kind::Cluster),
+    ("Relay\\Relay", Kind::Relay),
+    ("Predis\\ClientInterface", Kind::Predis),
+];
+
+/// What `object` is, if it is a client that we know.
+pub fn kind(object: &Zval) -> Option<Kind> {
+    let class = class_of(object)?;
+    KINDS.iter().find(|(name, _)| instance_of(class, find_class(name))).map(|known| known.1)
+}
+
+/// Whether the object is a `Redis` itself and nothing that extends it.
+pub fn is_plain_redis(object: &Zval) -> bool {
+    class_of(object).is_some_and(|class| class == find_class("Redis"))
+}
+
+/// A declared class, without loading one; null where there is none.
+fn find_class(name: &str) -> *mut zend_class_entry {
+    // SAFETY: the engine's globals exist during a request.
+    let globals = unsafe { ext_php_rs_executor_globals() };
+    // SAFETY: as above.
+    let table = unsafe { (*globals).class_table };
+    // SAFETY: the name is as long as is said.
+    unsafe { zend_hash_str_find_ptr_lc(table, name.as_ptr().cast(), name.len()) }.cast()
+}
+
+fn class_of(object: &Zval) -> Option<*mut zend_class_entry> {
+    object.object().map(|object| object.ce)
+}
+
+fn instance_of(class: *mut zend_class_entry, of: *mut zend_class_entry) -> bool {
+    if class.is_null() || of.is_null() || class == of {
+        return class == of && !class.is_null();
+    }
+    // SAFETY: two declared classes.
+    unsafe { instanceof_function_slow(class, of) }
+}
+
+/// Calls a method.
+pub fn call(object: &Zval, method: &str, mut arguments: Vec<Zval>) -> Result<Zval, Thrown> {
+    let mut name = value::new_string(method.as_bytes());
+    let mut answer = Zval::new();
+    let target: *mut zval = ptr::from_ref(object).cast_mut();
+    let (count, list) = (arguments.len() as u32, arguments.as_mut_ptr());
+    // SAFETY: all live until the call returns; the engine copies what it keeps.
+    unsafe {
+        _call_user_function_impl(
+            target,
+            &raw mut name,
+            &raw mut answer,
+            count,
+            list,
+            ptr::null_mut(),
+        )
+    };
+    zend::thrown().map(|()| answer)
+}
+
+/// Takes the pending exception if it is an `Exception`; an `Error` stays.
+pub fn take_exception() -> Option<Zval> {
+    let class = zend::pending_class()?;
+    // SAFETY: the engine declares the class before any module starts.
+    instance_of(class, unsafe { zend_ce_exception }).then(zend::take_exception)?
+}
+
+/// What an exception says.
+pub fn exception_message(exception: &Zval) -> String {
+    call(exception, "getMessage", vec![]).ok().as_ref().and_then(text).unwrap_or_default()
+}
+
+/// A string, if the value is one.
+pub fn text(value: &Zval) -> Option<String> {
+    bytes(value).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// The bytes of a string, if the value is one.
+pub fn bytes(value: &Zval) -> Option<&[u8]> {
+    value.zend_str().map(|text| text.as_bytes())
+}
+
+/// Fills `into` from an array of exactly as many ints.
+pub fn integers(answer: &Zval, into: &mut [i64]) -> Option<()> {
+    let array = answer.array().filter(|array| array.len() == into.len())?;
+    for (slot, value) in into.iter_mut().zip(array.values()) {
+        *slot = value.long()?;
+    }
+    Some(())
+}
+
+/// Exactly two whole numbers, which the server sent as strings.
+pub fn integers_of_texts(answer: &Zval) -> Option<[u64; 2]> {
+    let array = answer.array().filter(|array| array.len() == 2)?;
+    let mut numbers = array.values().map(|value| text(value)?.parse().ok());
+    Some([numbers.next()??, numbers.next()??])
+}
+
+/// The key prefix that the object is set to.
+pub fn prefix(object: &Zval) -> Result<Vec<u8>, Thrown> {
+    const OPT_PREFIX: i64 = 2; // Redis::OPT_PREFIX, RedisCluster's and Relay's
+    let prefix = call(object, "getOption", vec![value::long(OPT_PREFIX)])?;
+    Ok(bytes(&prefix).unwrap_or_default().to_vec())
+}
+
+/// Whether the object speaks to a Cluster.
+pub fn is_cluster(object: &Zval, kind: Kind) -> Result<bool, Thrown> {
+    match kind {
+        Kind::Redis | Kind::Relay => Ok(false),
+        Kind::Cluster => Ok(true),
+        Kind::Predis => {
+            let connection = call(object, "getConnection", vec![])?;
+            let cluster = find_class("Predis\\Connection\\Cluster\\ClusterInterface");
+            Ok(class_of(&connection).is_some_and(|class| instance_of(class, cluster)))
+        }
+    }
+}
+
+/// The server's address where the object tells one, else the object's class.
+pub fn address(object: &Zval, kind: Kind) -> Result<String, Thrown> {
+    let told = match kind {
+        Kind::Redis | Kind::Relay => {
+            let host = text(&call(object, "getHost", vec![])?).unwrap_or_default();
+            let port = call(object, "getPort", vec![])?.long().unwrap_or(0);
+            if port > 0 && !host.is_empty() { format!("{host}:{port}") } else { host }
+        }
+        Kind::Cluster => {
+            let masters = call(object, "_masters", vec![])?;
+            let first = masters.array().and_then(|masters| masters.values().next());
+            let node =
+                first.and_then(Zval::array).map(|node| (node.get_index(0), node.get_index(1)));
+            match node {
+                Some((Some(host), Some(port))) => {
+                    format!("{}:{}", text(host).unwrap_or_default(), port.long().unwrap_or(0))
+                }
+                _ => String::new(),
+            }
+        }
+        Kind::Predis => {
+            let connection = call(object, "getConnection", vec![])?;
+            let node = find_class("Predis\\Connection\\NodeConnectionInterface");
+            match class_of(&connection).is_some_and(|class| instance_of(class, node)) {
+                true => text(&call(&connection, "__toString", vec![])?).unwrap_or_default(),
+                false => String::new(),
+            }
+        }
+    };
+    let class = object.object().and_then(|object| object.get_class_name().ok()).unwrap_or_default();
+    Ok(if told.is_empty() { class } else { format!("{class} at {told}") })
+}

@@ -1,0 +1,39 @@
+//! The Lua scripts, and the digests under which a server keeps them.
+
+use std::sync::OnceLock;
+
+use sha1::{Digest, Sha1};
+
+use super::keys::hex;
+
+/// The log as a sorted set.
+pub static LOG_SORTED_SET: Script = Script::new(include_str!("log_sorted_set.lua"));
+/// The log as a list.
+pub static LOG_LIST: Script = Script::new(include_str!("log_list.lua"));
+/// The counter.
+pub static COUNTER: Script = Script::new(include_str!("counter.lua"));
+
+/// A script that the server runs in one atomic step.
+#[derive(Debug)]
+pub struct Script {
+    source: &'static str,
+    sha1: OnceLock<[u8; 40]>,
+}
+
+impl Script {
+    const fn new(source: &'static str) -> Self {
+        Self { source, sha1: OnceLock::new() }
+    }
+
+    /// The Lua source, for `SCRIPT LOAD`.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// SHA-1 of the source in 40 hex digits, for `EVALSHA`. Computed once.
+    #[must_use]
+    pub fn sha1(&self) -> &[u8; 40] {
+        self.sha1.get_or_init(|| hex(&Sha1::digest(self.source)))
+    }
+}

@@ -1,0 +1,156 @@
+//! A socket under a deadline. Waits in the way that is quickest for its kind: on a unix socket
+//! poll(2) before recv(2) saves a sixth of the round trip, on TCP recv(2) alone is quicker.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use socket2::{Domain, SockAddr, Type};
+
+use super::endpoint::Host;
+use crate::clock;
+use crate::core::time::{Micros, SECOND};
+
+/// Why an exchange failed, before the endpoint's name is put to it.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Nothing came within the deadline.
+    Timeout,
+    /// No connection, or it broke.
+    Broken(String),
+    /// It broke before the command was sent whole, so that the server cannot have run it.
+    Unsent(String),
+    /// The server's answer is an error.
+    Server(String),
+    /// The answer is no reply to what was sent.
+    Protocol(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => Self::Timeout,
+            _ => Self::Broken(error.to_string()),
+        }
+    }
+}
+
+impl From<Errno> for Failure {
+    fn from(error: Errno) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+/// The instant until which one call may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    /// The steady clock when the call began.
+    pub(super) started: Micros,
+    /// How long it may take, microseconds.
+    pub(super) timeout: Micros,
+}
+
+impl Deadline {
+    /// What is left, never 0.
+    fn left(&self) -> Result<Micros, Failure> {
+        let passed = clock::steady().saturating_sub(self.started);
+        self.timeout.checked_sub(passed).filter(|&left| left > 0).ok_or(Failure::Timeout)
+    }
+}
+
+/// A connected stream socket.
+#[derive(Debug)]
+pub(super) struct Socket {
+    fd: socket2::Socket,
+    /// On TCP, how long recv(2) waits by itself.
+    receive_timeout: Option<Micros>,
+}
+
+impl Socket {
+    /// Connects over TCP. Looking up a name cannot be bound by the deadline; connecting is, and
+    /// each of several addresses gets an equal share of what is left.
+    pub(super) fn tcp(host: &Host, deadline: &Deadline) -> Result<Self, Failure> {
+        let addresses: Vec<SocketAddr> =
+            (host.name.as_str(), host.port).to_socket_addrs()?.collect();
+        let mut failure = Failure::Broken("the name has no address".to_owned());
+        for (i, address) in addresses.iter().enumerate() {
+            let share = deadline.left()? / (addresses.len() - i) as u64;
+            match Self::tcp_to(*address, Duration::from_micros(share), deadline.timeout) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => failure = error.into(),
+            }
+        }
+        Err(failure)
+    }
+
+    fn tcp_to(address: SocketAddr, share: Duration, timeout: Micros) -> io::Result<Self> {
+        let fd = socket2::Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        fd.connect_timeout(&address.into(), share)?;
+        fd.set_tcp_nodelay(true)?;
+        fd.set_read_timeout(Some(Duration::from_micros(timeout)))?;
+        Ok(Self { fd, receive_timeout: Some(timeout) })
+    }
+
+    /// Connects to a unix socket. Where its backlog is full, connect(2) waits for the send timeout.
+    pub(super) fn unix(path: &str, deadline: &Deadline) -> Result<Self, Failure> {
+        let fd = socket2::Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        fd.set_write_timeout(Some(Duration::from_micros(deadline.left()?)))?;
+        fd.connect(&SockAddr::unix(path)?)?;
+        Ok(Self { fd, receive_timeout: None })
+    }
+
+    /// Whether the peer has sent nothing and closed nothing since the last reply.
+    pub(super) fn is_quiet(&self) -> bool {
+        let mut byte = [0_u8];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        matches!(recv(&self.fd, &mut byte[..], flags), Err(Errno::AGAIN))
+    }
+
+    /// Sends all of a command.
+    pub(super) fn send(&self, mut bytes: &[u8], deadline: &Deadline) -> Result<(), Failure> {
+        while !bytes.is_empty() {
+            match send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, deadline.left()?)?,
+                Err(error) => return Err(Failure::Unsent(io::Error::from(error).to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives at least one byte.
+    pub(super) fn receive(&self, into: &mut [u8], deadline: &Deadline) -> Result<usize, Failure> {
+        loop {
+            let left = deadline.left()?;
+            // The socket's own timeout is for a call that has used little of its time yet.
+            let waits_itself = self.receive_timeout.is_some_and(|t| t.abs_diff(left) <= t / 20);
+            if !waits_itself {
+                self.wait(PollFlags::IN, left)?;
+            }
+            let flags = if waits_itself { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+            match recv(&self.fd, &mut *into, flags) {
+                Ok((_, 0)) => {
+                    return Err(Failure::Broken("the server closed the connection".to_owned()));
+                }
+                Ok((_, received)) => return Ok(received),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if !waits_itself => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn wait(&self, events: PollFlags, left: Micros) -> Result<(), Failure> {
+        let limit =
+            Timespec { tv_sec: (left / SECOND) as i64, tv_nsec: (left % SECOND * 1_000) as _ };
+        match poll(&mut [PollFd::new(&self.fd, events)], Some(&limit)) {
+            Ok(0) => Err(Failure::Timeout),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Counters: a table of words, each changed by one compare-and-swap.
+//!
+//! ```text
+//! 127      94 93         62 61          31 30           0
+//! |   tag   | window index | units before | units now   |
+//! ```
+//!
+//! An identity's counter lies in one of two buckets of 8 slots. A call that finds it decides and
+//! swaps, over again when another was faster, and holds nothing. A call that does not, and is
+//! admitted, takes the identity's stripe, looks again, and swaps a victim's word for its own. That
+//! a word belongs to somebody else by now shows in its tag, which is in the same word.
+//!
+//! A tag has 34 bits, so a fresh identity meets another's slot once in 2^30 identities, for whoever
+//! does not know the key.
+//!
+//! Worked: limit 100, window 60 s, at 12:00:10 a slot says index of 11:59, before 3, now 40. The
+//! window has moved by one: before 40, now 0; the estimate is floor(40 * 50 / 60) = 33; one more is
+//! admitted and the word becomes index of 12:00, before 40, now 1.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use portable_atomic::AtomicU128;
+
+use super::layout::{BUCKET, CounterBucket, CounterSlot, Stats};
+use super::rank::{Meta, Rank};
+use crate::core::counter::{self, Counts, Position};
+use crate::core::limit::{Cost, Limit};
+use crate::core::time::Micros;
+use crate::core::verdict::Verdict;
+use crate::store::StoreError;
+
+/// Tries to insert a counter before giving up, each lost to another identity's insertion.
+const TRIES: usize = 64;
+
+const UNITS: u32 = 31;
+const INDEX: u32 = 32;
+const TAG: u32 = 34;
+
+/// The atomic that a slot is made of; a trait so that a model checker can stand in for the
+/// processor.
+///
+/// Relaxed throughout: all that a decision needs is in the one word, and nothing is published by it.
+pub(super) trait Word {
+    /// The word as it is.
+    fn load(&self) -> u128;
+    /// Makes it `new` if it is `seen`; if not, says what it is.
+    fn swap(&self, seen: u128, new: u128) -> Result<(), u128>;
+}
+
+impl Word for AtomicU128 {
+    #[inline]
+    fn load(&self) -> u128 {
+        self.load(Relaxed)
+    }
+
+    #[inline]
+    fn swap(&self, seen: u128, new: u128) -> Result<(), u128> {
+        self.compare_exchange(seen, new, Relaxed, Relaxed).map(drop)
+    }
+}
+
+/// What a slot's word says.
+#[derive(Clone, Copy)]
+struct State {
+    /// Whose it is; 0: nobody's.
+    tag: u64,
+    index: u64,
+    counts: Counts,
+}
+
+impl State {
+    #[inline]
+    fn read(word: u128) -> Self {
+        let bits = |from: u32, count: u32| (word >> from) as u64 & ((1 << count) - 1);
+        Self {
+            tag: (word >> (128 - TAG)) as u64,
+            index: bits(2 * UNITS, INDEX),
+            counts: Counts { prev: bits(UNITS, UNITS), curr: bits(0, UNITS) },
+        }
+    }
+
+    /// Units are at most a limit, so they fit; an index fits until the year 2106.
+    #[inline]
+    fn word(self) -> u128 {
+        (u128::from(self.tag) << (128 - TAG))
+            | (u128::from(self.index.min((1 << INDEX) - 1)) << (2 * UNITS))
+            | (u128::from(self.counts.prev) << UNITS)
+            | u128::from(self.counts.curr)
+    }
+
+    /// The same as of window `index`, which is not before its own.
+    #[inline]
+    fn moved_to(self, index: u64) -> Self {
+        let counts = match index - self.index {
+            0 => self.counts,
+            1 => Counts { prev: self.counts.curr, curr: 0 },
+            _ => Counts::default(),
+        };
+        Self { index, counts, ..self }
+    }
+
+    fn spend(mut self, cost: Cost) -> Self {
+        self.counts.curr += cost.units();
+        self
+    }
+}
+
+/// A call on a counter.
+#[derive(Clone, Copy)]
+pub(super) struct Ask {
+    /// 34 bits that say whose counter is meant; not 0.
+    pub tag: u64,
+    pub limit: Limit,
+    pub cost: Cost,
+    pub now: Micros,
+}
+
+impl Ask {
+    /// The state in which this call is decided where the word is `seen`, and how far its window
+    /// has run. A call that was overtaken by the start of a window counts at that start.
+    #[inline]
+    fn state(self, seen: u128) -> (State, Micros) {
+        let state = State::read(seen);
+        let at = Position::of(self.limit, self.now).no_earlier_than(state.index);
+        (state.moved_to(at.index), at.elapsed)
+    }
+
+    /// The state of an identity that has used nothing.
+    fn fresh(self) -> (State, Micros) {
+        let Position { index, elapsed } = Position::of(self.limit, self.now);
+        (State { tag: self.tag, index, counts: Counts::default() }, elapsed)
+    }
+}
+
+/// The two buckets of one identity.
+pub(super) struct Counters<'a, W> {
+    pub buckets: [&'a CounterBucket<W>; 2],
+    pub stats: &'a Stats,
+}
+
+impl<'a, W: Word> Counters<'a, W> {
+    /// Decides and records. `hold` takes the identity's stripe, and is called only to insert.
+    pub fn attempt<G>(
+        &self,
+        ask: Ask,
+        hold: impl FnOnce() -> Result<G, StoreError>,
+    ) -> Result<Verdict, StoreError> {
+        if let Some(verdict) = self.spend(ask) {
+            return Ok(verdict);
+        }
+        let (fresh, elapsed) = ask.fresh();
+        let verdict = counter::attempt(fresh.counts, ask.limit, ask.cost, elapsed);
+        if !verdict.allowed {
+            return Ok(verdict);
+        }
+        let _held = hold()?;
+        self.insert(ask)
+    }
+
+    /// Decides and records nothing.
+    pub fn peek(&self, ask: Ask) -> Verdict {
+        let found = self.find(ask.tag).map(|(_, seen)| ask.state(seen));
+        let (state, elapsed) = found.unwrap_or_else(|| ask.fresh());
+        counter::peek(state.counts, ask.limit, ask.cost, elapsed)
+    }
+
+    /// Forgets the counter.
+    pub fn reset(&self, tag: u64) {
+        while let Some((slot, seen)) = self.find(tag) {
+            if slot.word.swap(seen, 0).is_ok() {
+                self.stats.counters.fetch_sub(1, Relaxed); // a statistic
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn find(&self, tag: u64) -> Option<(&'a CounterSlot<W>, u128)> {
+        for bucket in self.buckets {
+            for slot in &bucket.0 {
+                let seen = slot.word.load();
+                if State::read(seen).tag == tag {
+                    return Some((slot, seen));
+                }
+            }
+        }
+        None
+    }
+
+    /// Decides on the slot that is there, and records. `None`: there is none.
+    #[inline]
+    fn spend(&self, ask: Ask) -> Option<Verdict> {
+        let (slot, mut seen) = self.find(ask.tag)?;
+        loop {
+            let (state, elapsed) = ask.state(seen);
+            if !counter::admits(state.counts, ask.limit, ask.cost, elapsed) {
+                return Some(counter::peek(state.counts, ask.limit, ask.cost, elapsed));
+            }
+            match slot.word.swap(seen, state.spend(ask.cost).word()) {
+                Ok(()) => {
+                    note(&slot.meta, ask.limit);
+                    return Some(counter::attempt(state.counts, ask.limit, ask.cost, elapsed));
+                }
+                Err(other) if State::read(other).tag == ask.tag => seen = other,
+                Err(_) => return None, // evicted or reset meanwhile
+            }
+        }
+    }
+
+    /// With the identity's stripe held: records in its slot, or in a victim's.
+    fn insert(&self, ask: Ask) -> Result<Verdict, StoreError> {
+        for _ in 0..TRIES {
+            if let Some(verdict) = self.spend(ask) {
+                return Ok(verdict);
+            }
+            let (slot, seen, rank) = self.victim(ask.now).ok_or(StoreError::Full)?;
+            let (fresh, elapsed) = ask.fresh();
+            if slot.word.swap(seen, fresh.spend(ask.cost).word()).is_ok() {
+                note(&slot.meta, ask.limit);
+                self.count(rank);
+                return Ok(counter::attempt(fresh.counts, ask.limit, ask.cost, elapsed));
+            }
+        }
+        Err(StoreError::Busy { after_ms: 0 })
+    }
+
+    /// The slot that a fresh identity takes: a free one in the emptier bucket, else the lowest rank.
+    fn victim(&self, now: Micros) -> Option<(&'a CounterSlot<W>, u128, Rank)> {
+        let free = |bucket: &CounterBucket<W>| {
+            (0..BUCKET).filter(|&i| State::read(bucket.0[i].word.load()).tag == 0).count()
+        };
+        let [first, second] = self.buckets;
+        let emptier_first =
+            if free(second) > free(first) { [second, first] } else { [first, second] };
+        emptier_first
+            .into_iter()
+            .flat_map(|bucket| &bucket.0)
+            .map(|slot| (slot, slot.word.load()))
+            .map(|(slot, seen)| (slot, seen, rank(seen, Meta::read(&slot.meta), now)))
+            .filter(|(_, _, rank)| rank.may_go())
+            .min_by_key(|&(_, _, rank)| rank)
+    }
+
+    fn count(&self, victim: Rank) {
+        let counted = match victim {
+            Rank::Free => &self.stats.counters,
+            Rank::Expired => &self.stats.evicted_expired,
+            Rank::Live { .. } => &self.stats.evicted_live,
+        };
+        counted.fetch_add(1, Relaxed); // a statistic
+    }
+}
+
+/// Remembers the limit for [`rank`]; a store only where it changed, to leave the line unwritten.
+#[inline]
+fn note(meta: &AtomicU64, limit: Limit) {
+    let new = Meta::of(limit).bits();
+    if meta.load(Relaxed) != new {
+        meta.store(new, Relaxed); // a hint, read by nobody's decision
+    }
+}
+
+fn rank(word: u128, meta: Meta, now: Micros) -> Rank {
+    let state = State::read(word);
+    if state.tag == 0 {
+        return Rank::Free;
+    }
+    let Some(limit) = meta.limit() else { return Rank::Expired };
+    let at = Position::of(limit, now).no_earlier_than(state.index);
+    Rank::of(counter::estimate(state.moved_to(at.index).counts, limit, at.elapsed), limit)
+}

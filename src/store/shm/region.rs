@@ -1,0 +1,224 @@
+//! The region: mapped once, before workers are forked, and looked at by all of them.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use portable_atomic::AtomicU128;
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+use super::layout::{
+    CounterBucket, DenySlot, Header, LINE_BYTES, Line, LogBucket, LogSlot, MAGIC, Plan, Stripe,
+    VERSION,
+};
+use super::segment::{self, Section, Segment};
+use crate::clock;
+use crate::core::time::Micros;
+
+/// Least size of a region, bytes.
+pub const MIN_SIZE: usize = 1 << 20;
+
+/// What a region is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionConfig {
+    /// Bytes, at least [`MIN_SIZE`] (`rate_limit.memory_size`).
+    pub size: usize,
+    /// A file that unrelated processes share (`rate_limit.memory_file`); without one the region is
+    /// shared with the children of this process alone.
+    pub file: Option<PathBuf>,
+}
+
+/// Why there is no region. The text says the value, the rule and the setting.
+#[derive(Debug, thiserror::Error)]
+pub enum RegionError {
+    /// Below [`MIN_SIZE`].
+    #[error("rate_limit.memory_size must be at least {MIN_SIZE} bytes (1M), {size} given")]
+    TooSmall {
+        /// What was asked for, in bytes.
+        size: usize,
+    },
+    /// The system does not give it.
+    #[error("rate_limit.memory_size: cannot map {size} bytes: {source}")]
+    Map {
+        /// What was asked for, in bytes.
+        size: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The processor cannot change 16 bytes in one step, which all of this rests on.
+    #[error("memory:// needs a processor with a 16-byte compare-and-swap, which this one has not")]
+    Processor,
+    /// No random key, or no locks.
+    #[error("shared memory cannot be prepared: {0}")]
+    Prepare(io::Error),
+}
+
+/// What is used, for the operator. Counts may be off by one for each worker that was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of the region.
+    pub size: u64,
+    /// Counters that there is room for, and that there are (expired ones included until their
+    /// place is needed).
+    pub counters: Share,
+    /// Logs, likewise.
+    pub logs: Share,
+    /// Lines of ten log entries each, likewise.
+    pub lines: Share,
+    /// Bytes that those take up.
+    pub used_bytes: u64,
+    /// States that made room when nothing in them counted any more.
+    pub evicted_expired: u64,
+    /// States that made room although something in them still counted.
+    pub evicted_live: u64,
+}
+
+/// A part of a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The part.
+    pub used: u64,
+    /// The whole.
+    pub of: u64,
+}
+
+/// Shared memory that holds limiter state. Unmapped when dropped.
+pub struct Region {
+    size: usize,
+    key: [u64; 2],
+    anchor: Micros,
+    pub(super) header: Section<Header>,
+    pub(super) stripes: Section<Stripe>,
+    #[expect(dead_code, reason = "placed here so that the layout does not change when it is used")]
+    denials: Section<DenySlot>,
+    pub(super) counters: Section<CounterBucket>,
+    pub(super) logs: Section<LogBucket>,
+    pub(super) owners: Section<std::sync::atomic::AtomicU32>,
+    pub(super) lines: Section<Line>,
+    /// Last: the sections above lie in it.
+    _segment: Segment,
+}
+
+impl Region {
+    /// Maps and prepares a region.
+    ///
+    /// # Errors
+    /// [`RegionError`], which says what to change.
+    pub fn map(config: &RegionConfig) -> Result<Self, RegionError> {
+        let size = config.size;
+        if size < MIN_SIZE {
+            return Err(RegionError::TooSmall { size });
+        }
+        if !AtomicU128::is_lock_free() {
+            return Err(RegionError::Processor);
+        }
+        segment::watch_forks();
+        let segment =
+            Segment::anonymous(size).map_err(|source| RegionError::Map { size, source })?;
+        let mut region = Self::over(segment, size);
+        region.prepare().map_err(RegionError::Prepare)?;
+        Ok(region)
+    }
+
+    fn over(segment: Segment, size: usize) -> Self {
+        let plan = Plan::of(size);
+        let header = super::layout::Span { offset: 0, count: 1 };
+        // SAFETY: a type of the layout in its place; the section lives in `Self` and is dropped
+        // with it. The same holds for the six below.
+        let header = unsafe { segment.section(header) };
+        // SAFETY: as above.
+        let stripes = unsafe { segment.section(plan.stripes) };
+        // SAFETY: as above.
+        let denials = unsafe { segment.section(plan.denials) };
+        // SAFETY: as above.
+        let counters = unsafe { segment.section(plan.counters) };
+        // SAFETY: as above.
+        let logs = unsafe { segment.section(plan.logs) };
+        // SAFETY: as above.
+        let owners = unsafe { segment.section(plan.owners) };
+        // SAFETY: as above.
+        let lines = unsafe { segment.section(plan.lines) };
+        let (key, anchor) = ([0; 2], 0);
+        Self {
+            size,
+            key,
+            anchor,
+            header,
+            stripes,
+            denials,
+            counters,
+            logs,
+            owners,
+            lines,
+            _segment: segment,
+        }
+    }
+
+    /// Makes zero bytes a region.
+    fn prepare(&mut self) -> io::Result<()> {
+        for stripe in &*self.stripes {
+            // SAFETY: nobody else has this memory yet, and it is prepared once.
+            unsafe { stripe.lock.init()? };
+        }
+        self.key = random().map_err(io::Error::other)?;
+        self.anchor = clock::wall().wrapping_sub(clock::steady());
+        let header = &self.header[0];
+        // Relaxed: published by the magic.
+        header.version.store(VERSION, Relaxed);
+        header.size.store(self.size as u64, Relaxed);
+        header.key[0].store(self.key[0], Relaxed);
+        header.key[1].store(self.key[1], Relaxed);
+        header.anchor.store(self.anchor, Relaxed);
+        // Release: pairs with the Acquire of whoever opens this region by its file.
+        header.magic.store(MAGIC, Release);
+        Ok(())
+    }
+
+    /// The time by this region's clock: microseconds since the Unix epoch, set to the wall clock
+    /// when the region was made, and never again.
+    #[must_use]
+    pub fn now(&self) -> Micros {
+        clock::anchored(self.anchor)
+    }
+
+    /// Bytes of the region.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The random key of this region, the same for everybody who shares it.
+    #[must_use]
+    pub fn key(&self) -> [u64; 2] {
+        self.key
+    }
+
+    /// What is used.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        let stats = &self.header[0].stats;
+        let share = |used: &std::sync::atomic::AtomicU64, of: usize| Share {
+            used: used.load(Relaxed), // a statistic
+            of: of as u64,
+        };
+        let slots = super::layout::BUCKET;
+        let counters = share(&stats.counters, self.counters.len() * slots);
+        let logs = share(&stats.logs, self.logs.len() * slots);
+        let lines = share(&stats.lines, self.lines.len());
+        let slot_bytes = size_of::<LogSlot>() as u64;
+        Usage {
+            size: self.size as u64,
+            counters,
+            logs,
+            lines,
+            used_bytes: (counters.used + logs.used) * slot_bytes + lines.used * LINE_BYTES as u64,
+            evicted_expired: stats.evicted_expired.load(Relaxed),
+            evicted_live: stats.evicted_live.load(Relaxed),
+        }
+    }
+}
+
+fn random() -> Result<[u64; 2], rand::rngs::SysError> {
+    Ok([SysRng.try_next_u64()?, SysRng.try_next_u64()?])
+}

@@ -1,0 +1,86 @@
+//! The Redis store against real servers: the same decisions as the core, in Lua.
+#![cfg(feature = "redis")]
+
+mod support;
+
+use rate_limit::core::limit::{Algorithm, Cost, Limit};
+use rate_limit::core::time::{Micros, SECOND};
+use rate_limit::core::verdict::Verdict;
+use rate_limit::store::redis::{
+    ClockMode, Dsn, Layout, Naming, Options, RedisStore, SharedConnection, connection,
+};
+use rate_limit::store::{Call, Store, StoreError};
+use support::conformance::{self, Timed};
+use support::server::{PROGRAMS, Server};
+
+type Redis = RedisStore<SharedConnection>;
+
+/// Generous: the tests share the machine with others.
+const TIMEOUT: Micros = 5 * SECOND;
+
+fn store(dsn: &Dsn, layout: Layout) -> Redis {
+    let naming = Naming { prefix: dsn.prefix.clone(), cluster: false, layout };
+    RedisStore::new(
+        connection(&dsn.endpoint, Options { timeout: TIMEOUT }),
+        naming,
+        ClockMode::Server,
+    )
+}
+
+fn call(algorithm: Algorithm, identity: &[u8], limit: i64, seconds: i64, cost: i64) -> Call<'_> {
+    Call {
+        algorithm,
+        identity,
+        limit: Limit::new(limit, seconds).unwrap(),
+        cost: Cost::new(cost, algorithm).unwrap(),
+    }
+}
+
+/// Stamps calls as the shared tests say.
+struct Stamped {
+    store: Redis,
+    now: Micros,
+}
+
+impl Timed for Stamped {
+    fn attempt_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.now = now;
+        self.store.attempt_at(call, now)
+    }
+
+    fn peek_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.now = now;
+        self.store.peek_at(call, now)
+    }
+
+    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
+        self.store.reset_at(call, self.now)
+    }
+}
+
+/// Each server program, each layout, over a unix socket.
+fn everywhere(mut test: impl FnMut(&mut Stamped, &Server)) {
+    for program in PROGRAMS {
+        let server = Server::start(program, &[]);
+        for layout in [Layout::SortedSet, Layout::List] {
+            let mut store = Stamped { store: store(&server.unix(), layout), now: 0 };
+            server.admin().say("FLUSHALL");
+            // The handle has no deadline before its first call begins.
+            store.store.peek(&call(Algorithm::Log, b"first", 1, 1, 1)).unwrap();
+            test(&mut store, &server);
+        }
+    }
+}
+
+#[test]
+fn lua_decides_as_the_corpus_says() {
+    everywhere(|store, _| conformance::decides_as_the_corpus_says(store));
+}
+
+/// The longest of those sequences stays below 2^53 microseconds, which is where Lua ends.
+#[test]
+fn lua_decides_as_the_naive_model() {
+    everywhere(|store, _| {
+        conformance::decides_as_the_naive_model(store, 150, 0..3_000_000_000 * SECOND);
+    });
+}

@@ -1,0 +1,156 @@
+//! Real servers on private sockets, ended when dropped.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rate_limit::store::redis::Dsn;
+
+/// The server programs that the store is proved on.
+pub const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// A running server with a directory of its own.
+pub struct Server {
+    child: Child,
+    directory: PathBuf,
+    pub port: u16,
+}
+
+impl Server {
+    pub fn redis() -> Self {
+        Self::start("redis-server", &[])
+    }
+
+    /// Starts `program` with more `arguments` and waits until it answers.
+    pub fn start(program: &str, arguments: &[&str]) -> Self {
+        let directory = temporary_directory();
+        let port = free_port();
+        let child = Command::new(program)
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--unixsocket", directory.join("socket").to_str().unwrap()])
+            .args(["--dir", directory.to_str().unwrap(), "--save", "", "--appendonly", "no"])
+            .args(arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{program}: {error}"));
+        let server = Self { child, directory, port };
+        for _ in 0..500 {
+            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+                return server;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{program} did not answer within five seconds");
+    }
+
+    pub fn socket(&self) -> String {
+        self.directory.join("socket").to_str().unwrap().to_owned()
+    }
+
+    /// DSN over the unix socket.
+    pub fn unix(&self) -> Dsn {
+        Dsn::parse(&format!("redis+unix://{}", self.socket())).unwrap()
+    }
+
+    /// DSN over TCP.
+    pub fn tcp(&self) -> Dsn {
+        Dsn::parse(&format!("redis://127.0.0.1:{}", self.port)).unwrap()
+    }
+
+    /// A plain connection for the test's own commands, with no part of what is tested.
+    pub fn admin(&self) -> Admin {
+        Admin { stream: UnixStream::connect(self.socket()).unwrap() }
+    }
+
+    pub fn pause(&self) {
+        self.signal("-STOP");
+    }
+
+    pub fn resume(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Speaks to a server in the plainest way.
+pub struct Admin {
+    stream: UnixStream,
+}
+
+impl Admin {
+    /// Sends one command and gives the reply's bytes as they came.
+    pub fn ask(&mut self, command: &[&[u8]]) -> Vec<u8> {
+        let mut request = format!("*{}\r\n", command.len()).into_bytes();
+        for part in command {
+            request.extend_from_slice(format!("${}\r\n", part.len()).as_bytes());
+            request.extend_from_slice(part);
+            request.extend_from_slice(b"\r\n");
+        }
+        self.stream.write_all(&request).unwrap();
+        // The end of a reply of unknown shape is found by asking for one that is known.
+        self.stream.write_all(b"*2\r\n$4\r\nECHO\r\n$7\r\n<<end>>\r\n").unwrap();
+        let mut reply = Vec::new();
+        let end = b"$7\r\n<<end>>\r\n";
+        while !reply.ends_with(end) {
+            let mut chunk = [0; 4096];
+            let received = self.stream.read(&mut chunk).unwrap();
+            assert_ne!(received, 0, "the server closed the connection");
+            reply.extend_from_slice(&chunk[..received]);
+        }
+        reply.truncate(reply.len() - end.len());
+        reply
+    }
+
+    /// Sends a command written with blanks between its parts, and gives the reply as text.
+    pub fn say(&mut self, command: &str) -> String {
+        let parts: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
+        String::from_utf8_lossy(&self.ask(&parts)).into_owned()
+    }
+
+    /// The reply to a command that answers with a number.
+    pub fn number(&mut self, command: &str) -> i64 {
+        let reply = self.say(command);
+        let digits = reply.strip_prefix(':').unwrap_or_else(|| panic!("{command}: {reply}"));
+        digits.trim_end().parse().unwrap()
+    }
+
+    /// The names of all keys, sorted.
+    pub fn keys(&mut self) -> Vec<String> {
+        let reply = self.say("KEYS *");
+        let mut keys: Vec<String> =
+            reply.split("\r\n").skip(1).skip(1).step_by(2).map(str::to_owned).collect();
+        keys.sort();
+        keys
+    }
+}
+
+/// A new directory for one test.
+pub fn temporary_directory() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed); // only has to be unique
+    let name = format!("rate_limit-test-{}-{number}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+/// A TCP port that nobody listens on.
+pub fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
