@@ -3,7 +3,10 @@
 //! [`layout`] says what lies where and why a crash does no harm; [`segment`] makes every system
 //! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
 
+mod breaker;
 mod counters;
+mod deny;
+mod host;
 mod layout;
 mod lines;
 mod log_word;

@@ -9,7 +9,7 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 
 use super::layout::{
-    CounterBucket, DenySlot, Header, LINE_BYTES, Line, LogBucket, LogSlot, MAGIC, Plan, Stripe,
+    CounterBucket, DenyBucket, Header, LINE_BYTES, Line, LogBucket, LogSlot, MAGIC, Plan, Stripe,
     VERSION,
 };
 use super::segment::{self, Section, Segment};
@@ -90,8 +90,7 @@ pub struct Region {
     anchor: Micros,
     pub(super) header: Section<Header>,
     pub(super) stripes: Section<Stripe>,
-    #[expect(dead_code, reason = "placed here so that the layout does not change when it is used")]
-    denials: Section<DenySlot>,
+    pub(super) denials: Section<DenyBucket>,
     pub(super) counters: Section<CounterBucket>,
     pub(super) logs: Section<LogBucket>,
     pub(super) owners: Section<std::sync::atomic::AtomicU32>,
