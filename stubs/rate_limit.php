@@ -261,11 +261,11 @@ namespace RateLimit {
          * @param string $policy the policy's name: printable ASCII
          *
          * @return array{
-         *     X-RateLimit-Limit: numeric-string,
-         *     X-RateLimit-Remaining: numeric-string,
-         *     RateLimit-Policy: non-empty-string,
-         *     RateLimit: non-empty-string,
-         *     Retry-After?: numeric-string,
+         *     'X-RateLimit-Limit': numeric-string,
+         *     'X-RateLimit-Remaining': numeric-string,
+         *     'RateLimit-Policy': non-empty-string,
+         *     'RateLimit': non-empty-string,
+         *     'Retry-After'?: numeric-string,
          * }
          *
          * @throws \ValueError for a name that is not printable ASCII

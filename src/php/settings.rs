@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ext_php_rs::ffi::{PHP_INI_SYSTEM, zend_ini_entry, zend_ini_entry_def, zend_string};
+use ext_php_rs::ffi::{zend_ini_entry, zend_ini_entry_def, zend_string};
 use ext_php_rs::flags::IniEntryPermission;
 
 use super::settings_text::{display_store, one_of, seconds, size, switch, whole};
