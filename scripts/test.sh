@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# ./build.sh test: everything that is checked in a few minutes; --all adds what needs heavy peers.
+# shellcheck source=scripts/lib/common.sh
+. "${BASH_SOURCE[0]%/*}/lib/common.sh"
+
+all=''
+case "$*" in
+'') ;;
+--all) all=1 ;;
+*) die "test: unknown arguments '$*' (known: --all)" ;;
+esac
+
+clippy() { cargo clippy --locked --all-targets "$@" -- -D warnings; }
+
+# run-tests.php comes with PHP's headers.
+run_tests() {
+    local folder
+    for folder in "$("$PHP_CONFIG" --extension-dir)" "$("$PHP_CONFIG" --prefix)/lib/php"; do
+        if [ -e "$folder/build/run-tests.php" ]; then
+            echo "$folder/build/run-tests.php"
+            return
+        fi
+    done
+    die "run-tests.php was not found beside $("$PHP_CONFIG" --extension-dir)"
+}
+
+phpt() {
+    TEST_PHP_EXECUTABLE=$PHP NO_INTERACTION=1 "$PHP" -n "$(run_tests)" -n -q --show-diff \
+        -d "extension=$1" tests/phpt
+}
+
+# PHP's own settings, with the module just built in the place of one that may be installed.
+phpunit_with() {
+    local file scanned=$work/conf.d
+    mkdir "$scanned"
+    for file in $("$PHP" -r 'echo strtr((string) php_ini_scanned_files(), ",", " ");'); do
+        case $file in *rate_limit.ini) ;; *) cp "$file" "$scanned" ;; esac
+    done
+    echo "extension=$1" >"$scanned/30-rate_limit.ini"
+    PHP_INI_SCAN_DIR=$scanned "$PHP" "$(command -v phpunit)"
+}
+
+provide "${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit \
+    redis-server rust-clippy rustfmt
+[ -z "$all" ] || provide curl shellcheck
+
+step "cargo fmt --check" cargo fmt --check
+step "cargo clippy" clippy --features frozen-clock
+step "cargo clippy --no-default-features" clippy --no-default-features
+step "cargo clippy --features php" clippy --features php
+[ -z "$all" ] || step "shellcheck" shellcheck -x build.sh .ci/run scripts/*.sh
+show "cargo test" cargo test --locked --features frozen-clock
+step "cargo build (a module whose clock tests can stop)" \
+    cargo build --locked --features php,frozen-clock
+test_module=$CARGO_TARGET_DIR/debug/librate_limit.so
+show "phpt" phpt "$test_module"
+show "phpunit" phpunit_with "$test_module"
+if [ -n "$all" ]; then
+    show "the demo" bash scripts/demo.sh
+    show "the demo on Redis" bash scripts/demo.sh --redis
+fi
+say "all tests passed"
