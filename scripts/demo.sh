@@ -33,7 +33,7 @@ start() {
 
 # broken TEXT: ends the run with what the servers logged.
 broken() {
-    tail -n 20 "$dir"/*.log >&2
+    tail -n 8 "$dir"/*.log >&2
     die "$1"
 }
 
