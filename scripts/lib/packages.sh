@@ -22,7 +22,8 @@ provide() {
     done
 }
 
-# present PACKAGE: whether what it brings is here already.
+# present PACKAGE: whether what it brings is here already. No grep -q: it stops reading early, and
+# with pipefail the program that is still writing then makes the whole pipe fail.
 present() {
     case $1 in
     ca-certificates) [ -s /etc/ssl/certs/ca-certificates.crt ] || [ -s /etc/pki/tls/cert.pem ] ;;
@@ -46,7 +47,7 @@ present() {
 find_program() {
     local variable=$1 name
     for name in "${!variable:-$2}" "$2" "$3"; do
-        if has "$name" && "$name" "${@:4}" 2>/dev/null | grep -q '\b8\.4\.'; then
+        if has "$name" && "$name" "${@:4}" 2>/dev/null | grep '\b8\.4\.'; then
             export "$variable=$(command -v "$name")"
             return 0
         fi
@@ -54,7 +55,7 @@ find_program() {
     return 1
 }
 
-has_extension() { present php8.4-cli && "$PHP" -m | grep -qix "$1"; }
+has_extension() { present php8.4-cli && "$PHP" -m | grep -ix "$1"; }
 
 # at_least VERSION: whether the version on standard input is that or later.
 at_least() { { echo "$1"; cat; } | sort -VC; }
@@ -126,12 +127,12 @@ apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock:
 apt_sources() { apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" 'Created-By: Packages'; }
 
 # Asked of the sources: Debian 13's base-files, which PHP's packages bring, changes /etc/os-release.
-is_debian_12() { apt_sources | grep -q '^bookworm main '; }
+is_debian_12() { apt_sources | grep '^bookworm main ' >/dev/null; }
 
 # PHP 8.4 is in Debian 13. At priority 100 nothing comes from there that was not asked for by -t.
 add_debian_13() {
     local mirror list=/etc/apt/sources.list.d/rate_limit-trixie.list
-    apt_sources | grep -q '^trixie main ' && return
+    ! apt_sources | grep '^trixie main ' >/dev/null || return 0
     mirror=$(apt_sources | awk '$1 == "bookworm" && $2 == "main" { print $3; exit }')
     say "Debian 12 has no PHP 8.4: adding Debian 13 from $mirror at priority 100 ($list)"
     echo "deb $mirror trixie main" | as_root tee "$list" >/dev/null

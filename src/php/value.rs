@@ -1,6 +1,5 @@
 //! PHP values: what is in one, and new ones.
 
-
 use ext_php_rs::boxed::ZBox;
 use ext_php_rs::ffi::{
     IS_ARRAY_EX, IS_DOUBLE, IS_FALSE, IS_LONG, IS_NULL, IS_OBJECT, IS_STRING, IS_TRUE, zend_long,
