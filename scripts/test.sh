@@ -42,7 +42,7 @@ phpunit_with() {
 
 provide "${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit \
     redis-server rust-clippy rustfmt
-[ -z "$all" ] || provide curl shellcheck
+[ -z "$all" ] || provide curl nodejs npm shellcheck
 
 step "cargo fmt --check" cargo fmt --check
 step "cargo clippy" clippy --all-targets --features frozen-clock
@@ -56,6 +56,9 @@ build_module "$test_module" php,frozen-clock
 show "phpt" phpt "$test_module"
 show "phpunit" phpunit_with "$test_module"
 if [ -n "$all" ]; then
+    step "npm ci (edge)" npm --prefix edge ci --no-audit --no-fund
+    show "the edge: types" npm --prefix edge run check
+    show "the edge: tests in workerd" npm --prefix edge test
     show "the demo" bash scripts/demo.sh
     show "the demo on Redis" bash scripts/demo.sh --redis
 fi

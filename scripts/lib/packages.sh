@@ -35,6 +35,7 @@ present() {
     php8.4-fpm) find_program PHP_FPM php-fpm8.4 php-fpm -n -v ;;
     php8.4-xml) has_extension xmlwriter ;;
     php8.4-*) has_extension "${1#php8.4-}" ;;
+    nodejs) node --version | tr -d v | at_least 20 ;;
     rustup) rustc --version | cut -d ' ' -f 2 | at_least "$rust_version" && has cargo ;;
     rust-clippy) cargo clippy --version ;;
     rustfmt) cargo fmt --version ;;
@@ -81,28 +82,28 @@ provide_rust() {
 }
 
 install_packages() {
-    local package own=() php=()
+    local package own=() newer=()
     has apt-get || die "install these first; the names are those of Debian's packages: $*"
     for package in "$@"; do
         case $package in
         rustup | rust-clippy | rustfmt) has rustup && continue ;;
         esac
         case $package in
-        php* | rustup | valkey*) php+=("$package") ;;
+        nodejs | npm | php* | rustup | valkey*) newer+=("$package") ;;
         *) own+=("$package") ;;
         esac
     done
-    [ ${#own[@]} -gt 0 ] || [ ${#php[@]} -gt 0 ] || return 0
+    [ ${#own[@]} -gt 0 ] || [ ${#newer[@]} -gt 0 ] || return 0
     as_root true
     step "apt-get update" apt_get update
     if is_debian_12; then
         add_debian_13
         install_now ${own[@]+"${own[@]}"}
-        install_now -t trixie ${php[@]+"${php[@]}"}
+        install_now -t trixie ${newer[@]+"${newer[@]}"}
     else
         apt-cache show php8.4-cli >/dev/null 2>&1 || die "this release has no package of PHP 8.4:" \
             "Debian 12 or later, Ubuntu 25.04 or later, or install PHP 8.4 first (missing: $*)"
-        install_now ${own[@]+"${own[@]}"} ${php[@]+"${php[@]}"}
+        install_now ${own[@]+"${own[@]}"} ${newer[@]+"${newer[@]}"}
     fi
     hash -r
 }
