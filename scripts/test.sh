@@ -24,9 +24,11 @@ run_tests() {
     die "run-tests.php was not found beside $("$PHP_CONFIG" --extension-dir)"
 }
 
+# A run that finds no test ends well in the eyes of run-tests.php, and not in ours.
 phpt() {
     TEST_PHP_EXECUTABLE=$PHP NO_INTERACTION=1 "$PHP" -n "$(run_tests)" -n -q --show-diff \
-        -d "extension=$1" tests/phpt
+        -d "extension=$1" tests/phpt | tee "$work/phpt" &&
+        grep '^Tests passed *: *[1-9]' "$work/phpt" >/dev/null
 }
 
 # PHP's own settings, with the module just built in the place of one that may be installed.
