@@ -6,6 +6,7 @@
 mod breaker;
 mod counters;
 mod deny;
+mod flags;
 mod host;
 mod layout;
 mod lines;
@@ -31,6 +32,7 @@ use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
+pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
 
