@@ -193,13 +193,14 @@ impl<'a, W: Word> Counters<'a, W> {
         let (slot, mut seen) = self.find(ask.tag)?;
         loop {
             let (state, elapsed) = ask.state(seen);
-            if !counter::admits(state.counts, ask.limit, ask.cost, elapsed) {
-                return Some(counter::peek(state.counts, ask.limit, ask.cost, elapsed));
+            let verdict = counter::attempt(state.counts, ask.limit, ask.cost, elapsed);
+            if !verdict.allowed {
+                return Some(verdict);
             }
             match slot.word.swap(seen, state.spend(ask.cost).word()) {
                 Ok(()) => {
                     note(&slot.meta, ask.limit);
-                    return Some(counter::attempt(state.counts, ask.limit, ask.cost, elapsed));
+                    return Some(verdict);
                 }
                 Err(other) if State::read(other).tag == ask.tag => seen = other,
                 Err(_) => return None, // evicted or reset meanwhile

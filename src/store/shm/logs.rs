@@ -96,20 +96,26 @@ impl<'a> Logs<'a> {
         Open { logs: self, stripe: holding.stripe, slot, number, log }
     }
 
-    /// The numbers of the slots in which the identity's log may lie.
-    fn places(self, ask: &Ask) -> impl Iterator<Item = (u32, &'a LogSlot)> {
-        ask.buckets.into_iter().flat_map(move |bucket| {
-            self.pool.buckets[bucket]
-                .0
-                .iter()
-                .enumerate()
-                .map(move |(i, slot)| ((bucket * BUCKET + i) as u32, slot))
+    /// The slots in which the identity's log may lie, and their numbers.
+    fn places(self, [first, second]: [usize; 2]) -> impl Iterator<Item = (u32, &'a LogSlot)> {
+        [first, second].into_iter().flat_map(move |bucket| {
+            let slots = self.pool.buckets[bucket].0.iter().enumerate();
+            slots.map(move |(i, slot)| ((bucket * BUCKET + i) as u32, slot))
         })
+    }
+
+    /// The same, those of the bucket with more free slots first, which keeps buckets equally full.
+    fn emptier_first(self, ask: &Ask) -> impl Iterator<Item = (u32, &'a LogSlot)> {
+        let used = |bucket: usize| {
+            self.pool.buckets[bucket].0.iter().filter(|slot| slot.tag.load(Relaxed) != 0).count()
+        };
+        let [first, second] = ask.buckets;
+        self.places(if used(second) < used(first) { [second, first] } else { ask.buckets })
     }
 
     fn find(self, ask: &Ask) -> Option<u32> {
         // Relaxed: this identity's tag comes and goes only with the stripe held.
-        self.places(ask)
+        self.places(ask.buckets)
             .find(|(_, slot)| slot.tag.load(Relaxed) == ask.tag)
             .map(|(number, _)| number)
     }
@@ -119,7 +125,7 @@ impl<'a> Logs<'a> {
         let mut passed_over = [u32::MAX; TRIES];
         for nth in 0..TRIES {
             // Acquire: pairs with the Release in `remove`; so that the last owner's log is gone.
-            let free = self.places(ask).find(|(_, slot)| {
+            let free = self.emptier_first(ask).find(|(_, slot)| {
                 slot.tag.load(Relaxed) == 0
                     && slot.tag.compare_exchange(0, ask.tag, Acquire, Relaxed).is_ok()
             });
@@ -128,7 +134,7 @@ impl<'a> Logs<'a> {
                 return Ok(number);
             }
             let victim = self
-                .places(ask)
+                .places(ask.buckets)
                 .filter(|(number, _)| !passed_over.contains(number))
                 .map(|(number, slot)| (number, self.rank(slot, ask.now)))
                 .filter(|(_, rank)| rank.may_go())
