@@ -3,12 +3,20 @@
 
 mod support;
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
+use rate_limit::clock;
 use rate_limit::core::limit::{Algorithm, Cost, Limit};
 use rate_limit::store::shm::{Region, RegionConfig};
-use rate_limit::store::{Call, Store};
+use rate_limit::store::{Call, Store, StoreError};
 use support::forks::{Child, numbers};
+
+/// The tests take turns: each wants the processors to itself.
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 /// So long that no test crosses the edge of a window.
 const YEAR: i64 = 31_536_000;
@@ -23,6 +31,7 @@ fn call(algorithm: Algorithm, identity: &[u8], max: i64) -> Call<'_> {
 
 #[test]
 fn racing_processes_get_exactly_the_limit() {
+    let _turn = turn();
     const LIMIT: u64 = 2_000;
     for algorithm in [Algorithm::Counter, Algorithm::Log] {
         for processes in [2, 4, 8, 16] {
@@ -43,5 +52,175 @@ fn racing_processes_get_exactly_the_limit() {
             assert!(children.into_iter().all(Child::ended_well));
             assert_eq!(admitted[0].load(Relaxed), LIMIT, "{algorithm:?}, {processes} processes");
         }
+    }
+}
+
+/// One worker of the kill test: counts what it was admitted on each identity, the longest that a call
+/// took, the processor's absence apart, and the calls without an answer.
+fn worker(region: &'static Region, round: u64, admitted: &[AtomicU64], seen: &[AtomicU64]) {
+    let mut shm = region.shm(0);
+    loop {
+        let before = off_processor();
+        for (n, admitted) in admitted.iter().enumerate().chain(admitted.iter().enumerate()) {
+            let identity = [round.to_le_bytes(), (n as u64).to_le_bytes()].concat();
+            let algorithm = if n % 2 == 0 { Algorithm::Log } else { Algorithm::Counter };
+            let started = clock::monotonic();
+            let answer = shm.attempt(&call(algorithm, &identity, KILL_LIMIT));
+            let took = clock::monotonic() - started;
+            if took > STALL {
+                seen[WORST].fetch_max(took.saturating_sub(off_processor() - before), Relaxed);
+            }
+            match answer {
+                Ok(verdict) => admitted.fetch_add(u64::from(verdict.allowed), Relaxed),
+                Err(_) => seen[ERRORS].fetch_add(1, Relaxed),
+            };
+        }
+    }
+}
+
+/// How long this thread was ready to run and did not, microseconds.
+fn off_processor() -> u64 {
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    line.split(' ').nth(1).unwrap().parse::<u64>().unwrap() / 1_000
+}
+
+const KILL_LIMIT: i64 = 400;
+const STALL: u64 = 20_000;
+const WORST: usize = 0;
+const ERRORS: usize = 1;
+
+#[test]
+fn workers_killed_at_random_block_nobody_and_add_nothing() {
+    let _turn = turn();
+    const ROUNDS: u64 = 50;
+    const KILLS: u64 = 20;
+    const IDENTITIES: usize = 6;
+    let region = region(1 << 20);
+    let seen = numbers(2);
+    for round in 0..ROUNDS {
+        let admitted = numbers(IDENTITIES);
+        let spawn = || Child::run(|| worker(region, round, admitted, seen));
+        let mut workers: Vec<Child> = (0..4).map(|_| spawn()).collect();
+        for kill in 0..KILLS {
+            std::thread::sleep(Duration::from_micros(200 + kill * 97 % 1_000));
+            let victim = (kill * 7 % 4) as usize;
+            workers[victim] = spawn(); // drops the old one, which kills it
+        }
+        let settled = |n: &AtomicU64| n.load(Relaxed) >= KILL_LIMIT as u64 - KILLS;
+        while !admitted.iter().all(settled) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(workers);
+        for (n, admitted) in admitted.iter().enumerate() {
+            let admitted = admitted.load(Relaxed);
+            assert!(admitted <= KILL_LIMIT as u64, "round {round}: {admitted} on {n}");
+        }
+    }
+    let (worst, errors) = (seen[WORST].load(Relaxed), seen[ERRORS].load(Relaxed));
+    assert!(worst < 50_000, "a call took {worst} microseconds");
+    // Where the machine is busy with others, a killed holder may wait longer for a processor to die
+    // on than a call waits for it.
+    assert!(errors <= ROUNDS * KILLS / 100, "{errors} calls had no answer");
+}
+
+#[test]
+fn lines_of_killed_workers_come_back() {
+    let _turn = turn();
+    let region = region(1 << 20);
+    let mut shm = region.shm(0);
+    let cost = Cost::new(1_000, Algorithm::Log).unwrap();
+    let identity = |n: u64| n.to_le_bytes();
+    for n in 0..200 {
+        let worker = Child::run(|| {
+            let (mut shm, identity) = (region.shm(0), identity(n % 4));
+            let call = Call { cost, ..call(Algorithm::Log, &identity, 1_000) };
+            loop {
+                assert!(shm.attempt(&call).unwrap().allowed);
+                shm.reset(&call).unwrap();
+            }
+        });
+        std::thread::sleep(Duration::from_micros(500 + n * 37 % 500));
+        drop(worker); // kills it
+    }
+    for n in 0..4 {
+        shm.reset(&call(Algorithm::Log, &identity(n), 1_000)).unwrap();
+    }
+    let logs = region.usage().lines.of / 100;
+    for n in 0..logs {
+        let identity = identity(n);
+        let call = Call { cost, ..call(Algorithm::Log, &identity, 1_000) };
+        assert!(shm.attempt(&call).unwrap().allowed, "log {n} of {logs}");
+    }
+    assert_eq!(region.usage().evicted_live, 0);
+}
+
+#[test]
+fn a_worker_stopped_while_it_holds_something_costs_a_bounded_wait() {
+    let _turn = turn();
+    let region = region(1 << 20);
+    let mut shm = region.shm(0);
+    let hot = call(Algorithm::Log, b"hot", 1_000);
+    let holder = Child::run(|| {
+        let mut shm = region.shm(0);
+        loop {
+            shm.attempt(&hot).unwrap();
+        }
+    });
+    let mut busy = 0;
+    while busy < 3 {
+        holder.signal(libc::SIGSTOP);
+        holder.stopped();
+        let started = clock::monotonic();
+        let answer = shm.attempt(&hot);
+        let waited = clock::monotonic() - started;
+        if let Err(error) = answer {
+            busy += 1;
+            assert!(matches!(error, StoreError::Busy { after_ms: 40 }), "{error:?}");
+            assert!((40_000..200_000).contains(&waited), "{waited} microseconds");
+            // Who was seen before is found without any lock.
+            let other = call(Algorithm::Counter, b"hot", 1_000);
+            assert!(region.shm(1).attempt(&other).unwrap().allowed);
+        }
+        holder.signal(libc::SIGCONT);
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    drop(holder); // killed
+    assert!(shm.attempt(&hot).is_ok());
+}
+
+#[test]
+fn every_one_of_a_hundred_races_is_exact() {
+    let _turn = turn();
+    const LIMIT: i64 = 60;
+    for run in 0..100_u64 {
+        let processes = [2, 4, 8][run as usize % 3];
+        let (region, admitted) = (region(1 << 20), numbers(2));
+        let children: Vec<Child> = (0..processes)
+            .map(|n| {
+                Child::run(move || {
+                    let mut shm = region.shm(0);
+                    for i in 0..LIMIT {
+                        for (algorithm, admitted) in
+                            [Algorithm::Counter, Algorithm::Log].into_iter().zip(admitted)
+                        {
+                            let cost = Cost::new(1 + (i + n) % 3, algorithm).unwrap();
+                            let call = Call { cost, ..call(algorithm, b"hot", LIMIT) };
+                            if shm.attempt(&call).unwrap().allowed {
+                                admitted.fetch_add(cost.units(), Relaxed);
+                            }
+                        }
+                    }
+                    for (algorithm, admitted) in
+                        [Algorithm::Counter, Algorithm::Log].into_iter().zip(admitted)
+                    {
+                        while shm.attempt(&call(algorithm, b"hot", LIMIT)).unwrap().allowed {
+                            admitted.fetch_add(1, Relaxed);
+                        }
+                    }
+                })
+            })
+            .collect();
+        assert!(children.into_iter().all(Child::ended_well));
+        assert!(admitted.iter().all(|n| n.load(Relaxed) == LIMIT as u64), "run {run}");
     }
 }
