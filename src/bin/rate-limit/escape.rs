@@ -5,11 +5,19 @@ use std::net::IpAddr;
 /// Bytes of a text that are shown at most.
 const SHOWN: usize = 100;
 
-/// `text` in printable ASCII, its beginning if it is long: no terminal takes it for a command.
+/// `text` in printable ASCII, other bytes as `\x1b`, its beginning if it is long: no terminal takes
+/// it for a command.
 pub fn printable(text: &[u8]) -> String {
     let shown = &text[..text.len().min(SHOWN)];
     let more = if shown.len() < text.len() { "..." } else { "" };
-    format!("{}{more}", shown.escape_ascii())
+    let mut printable = String::with_capacity(shown.len());
+    for &byte in shown {
+        match byte {
+            b' '..=b'~' => printable.push(byte.into()),
+            _ => printable.extend(byte.escape_ascii().map(char::from)),
+        }
+    }
+    printable + more
 }
 
 /// `text` with every address in it replaced. An address cut off by the text's end is cut off whole.

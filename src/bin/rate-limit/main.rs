@@ -69,6 +69,9 @@ fn main() -> ExitCode {
 }
 
 fn replay(args: &ReplayArgs) -> Result<(), Failure> {
+    if args.logs.iter().any(|log| log.as_os_str() == "-") && io::stdin().is_terminal() {
+        return Err(Failure::usage("name a LOG, or send one to standard input".to_owned()));
+    }
     let mut reader = Reader::new(args)?;
     let mut order = Order::new(reader.routes.policies().longest_window());
     let mut replay = Replay::new(args);

@@ -78,8 +78,8 @@ impl Policies {
     pub fn name(&self, policy: usize) -> &str {
         match policy.checked_sub(1) {
             Some(at) => &self.routes[at].pattern,
-            None if self.routes.is_empty() => "every path",
-            None => "every other path",
+            None if self.routes.is_empty() => "Every path",
+            None => "Every other path",
         }
     }
 

@@ -159,12 +159,13 @@ impl Source {
     /// Damaged gzip ends an input, and what came before it counts. Anything else ends the replay.
     fn broken(&self, error: &io::Error, reader: &mut Reader) -> Result<Option<Request>, Failure> {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
-        if !matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) {
+        let damaged = matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof);
+        if !damaged || self.parsed == 0 {
             return Err(Failure::new(format!("{}: cannot be read: {error}", self.name)));
         }
         let (name, lines) = (&self.name, self.number);
         reader.warnings.push(format!("{name}: damaged or cut off after line {lines}: {error}"));
-        self.end()
+        Ok(None)
     }
 }
 
