@@ -78,8 +78,8 @@ pub struct ReplayArgs {
     pub show_addresses: bool,
 
     /// Rows of each table of the worst
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub top: usize,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(..=1000))]
+    pub top: u16,
 
     /// Bits of an IPv6 address that make one client, 1 to 128
     #[arg(long, value_name = "BITS", default_value = "64", value_parser = ipv6_prefix)]

@@ -6,18 +6,17 @@ use crate::chart;
 use crate::escape::html;
 use crate::report::{Report, Row};
 use crate::state::Algorithm;
-use crate::text::{cautions, grouped, percent, suggested, summary};
+use crate::text::{EXPLAINED, VERDICT, cautions, grouped, policies, suggested, summary, verdict};
 
 /// The whole page.
 pub fn page(report: &Report) -> String {
+    let worst = report.worst().map(|(kind, rows)| worst(report, kind, rows));
     let sections = [
         heading(report),
-        verdict(report),
+        verdicts(report),
         timeline(report),
         suggestions(report),
-        worst(report, "Clients denied most", &report.worst_clients),
-        worst(report, "Routes denied most", &report.worst_routes),
-        worst(report, "Minutes denied most (UTC)", &report.worst_minutes),
+        worst.concat(),
         unread(report),
     ];
     format!(
@@ -30,16 +29,10 @@ pub fn page(report: &Report) -> String {
 }
 
 fn heading(report: &Report) -> String {
-    let mut text =
-        format!("<h1>What the limit would have done</h1>\n<p>{}</p>\n", html(&summary(report)));
-    for policy in &report.policies {
-        let (max, window) = (grouped(policy.limit.max().into()), policy.limit.window_seconds());
-        let name = html(&policy.name);
-        let _ = writeln!(
-            text,
-            "<p class=\"faint\">{name}: {max} in {window} s for each {}</p>",
-            report.budget()
-        );
+    let summary = html(&summary(report));
+    let mut text = format!("<h1>What the limit would have done</h1>\n<p>{summary}</p>\n");
+    for policy in policies(report) {
+        let _ = writeln!(text, "<p class=\"faint\">{}</p>", html(&policy));
     }
     for caution in cautions(report) {
         let _ = writeln!(text, "<p class=\"caution\">{}</p>", html(&caution));
@@ -47,26 +40,13 @@ fn heading(report: &Report) -> String {
     text
 }
 
-fn verdict(report: &Report) -> String {
+fn verdicts(report: &Report) -> String {
     let rows = Algorithm::ALL.map(|algorithm| {
-        let i = algorithm as usize;
-        let (denied, clients) = (report.total.denied[i], report.denied_clients[i] as u64);
-        let peak = report.difference.peak[i];
-        let cells = [
-            grouped(denied),
-            percent(denied, report.total.requests),
-            grouped(clients),
-            percent(clients, report.clients as u64),
-            grouped(report.difference.over[i]),
-            grouped(report.difference.early[i]),
-            format!("{} of {}", grouped(peak.admitted.into()), grouped(peak.limit.into())),
-        ];
-        row(&format!("<td>{}</td>", key(algorithm.name(), algorithm.name())), &cells)
+        let name = key(algorithm.name(), algorithm.name());
+        row(&format!("<td>{name}</td>"), &verdict(report, algorithm))
     });
-    let head = ["", "requests denied", "", "clients denied", "", "over", "early", "peak"];
-    let explained = "<p class=\"faint\">over: admitted though the window up to then was full. early: denied though it was not. \
-                     peak: the most that one budget was admitted within any one window, of what its limit allows.</p>\n";
-    section("By algorithm", &(table(&head, &rows.concat()) + explained))
+    let explained = format!("<p class=\"faint\">{EXPLAINED}</p>\n");
+    section("By algorithm", &(table(&VERDICT, &rows.concat()) + &explained))
 }
 
 fn timeline(report: &Report) -> String {
@@ -91,41 +71,39 @@ fn timeline(report: &Report) -> String {
 }
 
 fn suggestions(report: &Report) -> String {
+    let legend = Algorithm::ALL.map(|algorithm| key(algorithm.name(), algorithm.name())).join(" ");
     let mut text = String::new();
     for policy in &report.policies {
         let Some(suggestion) = &policy.suggestion else { continue };
-        let legend =
-            Algorithm::ALL.map(|algorithm| key(algorithm.name(), algorithm.name())).join(" ");
-        let sentence = format!(
-            "<p>{}: the smallest limit in {} s that touches at most {} % of {} clients is <b>{}</b>.</p>\n\
-             <p class=\"faint\">{legend}; upwards the clients touched, to the right the limit</p>\n",
-            html(&policy.name),
-            policy.limit.window_seconds(),
-            suggestion.share.percent(),
-            grouped(suggestion.clients as u64),
-            suggested(suggestion, report.algorithm),
+        let _ = write!(
+            text,
+            "<p>{}</p>\n<p class=\"faint\">{legend}; upwards the clients touched, to the right the limit</p>\n{}",
+            html(&suggested(policy, suggestion, report.algorithm)),
+            chart::sweep(suggestion, report.algorithm),
         );
-        text += &section("Which limit", &(sentence + &chart::sweep(suggestion, report.algorithm)));
     }
-    text
+    if text.is_empty() { text } else { section("Which limit", &text) }
 }
 
-fn worst(report: &Report, title: &str, rows: &[Row]) -> String {
-    let i = report.algorithm as usize;
-    let most = rows.iter().map(|row| row.tally.denied[i]).max().unwrap_or(0).max(1);
-    let rows: String = (rows.iter().filter(|row| row.tally.denied != [0; 3]))
-        .map(|Row { name, tally }| {
+fn worst(report: &Report, kind: &str, rows: &[Row]) -> String {
+    let denied = |row: &Row| row.tally.denied[report.algorithm as usize];
+    let most = rows.iter().map(denied).max().unwrap_or(0).max(1);
+    let by = report.algorithm.name();
+    let body: String = rows
+        .iter()
+        .map(|worst @ Row { name, tally }| {
+            let width = 10.0 * denied(worst) as f64 / most as f64;
             let [log, counter, fixed] = tally.denied.map(grouped);
-            let bar = 10.0 * tally.denied[i] as f64 / most as f64;
-            let cells = [grouped(tally.requests), log, counter, fixed];
-            let bar = format!("<td style=\"text-align: left\"><span class=\"bar {}\" style=\"width: {bar:.2}rem\"></span></td>", report.algorithm.name());
-            row(&format!("<td class=\"name\">{}</td>", html(name)), &cells).replace("</tr>", &format!("{bar}</tr>"))
+            let bar = format!("<span class=\"bar {by}\" style=\"width: {width:.2}rem\"></span>");
+            let cells = [grouped(tally.requests), log, counter, fixed, bar];
+            row(&format!("<td class=\"name\">{}</td>", html(name)), &cells)
         })
         .collect();
     if rows.is_empty() {
         return String::new();
     }
-    section(title, &table(&["", "requests", "log", "counter", "fixed", ""], &rows))
+    let head = ["", "requests", "log", "counter", "fixed", ""];
+    section(&format!("The {kind}s denied most by {by}"), &table(&head, &body))
 }
 
 fn unread(report: &Report) -> String {
@@ -157,7 +135,7 @@ fn table(head: &[&str], rows: &str) -> String {
     format!("<div class=\"wide\"><table>\n<tr>{head}</tr>\n{rows}</table></div>\n")
 }
 
-/// A row: the first cell with its tags, the others without.
+/// A row of HTML: the first cell with its tags, the others without.
 fn row(first: &str, cells: &[String]) -> String {
     let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
     format!("<tr>{first}{cells}</tr>\n")

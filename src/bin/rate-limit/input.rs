@@ -42,7 +42,7 @@ impl Lines {
     /// Opens `path`, or standard input for `-`, and unpacks it if it is gzip. What is read moves `progress`.
     pub fn open(path: &Path, progress: &ProgressBar) -> io::Result<Self> {
         let file: Box<dyn Read> = match path.as_os_str().as_encoded_bytes() {
-            b"-" => Box::new(io::stdin().lock()),
+            b"-" => Box::new(io::stdin()),
             _ => Box::new(File::open(path)?),
         };
         Self::new(Box::new(progress.wrap_read(file)))

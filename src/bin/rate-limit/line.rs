@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memrchr};
+use rate_limit::core::identity::{self, Ipv6Prefix};
 use rate_limit::core::time::Micros;
 
 use crate::timestamp::{CLF_LENGTH, Dates};
@@ -41,12 +42,20 @@ pub fn parse<'a>(line: &'a [u8], dates: &mut Dates) -> Result<Entry<'a>, &'stati
     if !matches!(line[close + 1..], [b' ', b'1'..=b'9', b'0'..=b'9', b'0'..=b'9', ..]) {
         return Err("no status after the request");
     }
-    let client = &line[..memchr(b' ', line).unwrap_or(0)];
     Ok(Entry {
         time,
-        client: checked_client(client.into())?,
+        client: checked_client(client(line).into())?,
         path: path(target(&line[open + 1..close])).into(),
     })
+}
+
+/// The first field, or the second where that is an address and the first is not: Apache's
+/// `vhost_combined` begins with the server's name and port.
+fn client(line: &[u8]) -> &[u8] {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let (first, second) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+    let is_address = |field| identity::client(field, Ipv6Prefix::DEFAULT).is_some();
+    if second != b"-" && is_address(second) && !is_address(first) { second } else { first }
 }
 
 /// `client` if it can be one's name.
@@ -108,6 +117,18 @@ mod tests {
                     format!(r#"192.0.2.1 - - [01/Dec/2026:06:00:00 +0000] "{request}" {rest}"#);
                 assert_eq!(read(&line), Ok(("192.0.2.1".into(), path.into())), "{line}");
             }
+        }
+    }
+
+    #[test]
+    fn a_virtual_host_before_the_client_is_not_the_client() {
+        let request = r#"- [01/Dec/2026:06:00:00 +0000] "GET / HTTP/1.1" 200 5"#;
+        for (head, client) in [
+            ("example.com:443 192.0.2.1 -", "192.0.2.1"),
+            ("192.0.2.1 192.0.2.9", "192.0.2.1"),
+            ("a.example.net ident", "a.example.net"),
+        ] {
+            assert_eq!(read(&format!("{head} {request}")).unwrap().0, client);
         }
     }
 

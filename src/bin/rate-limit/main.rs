@@ -29,7 +29,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use args::{Cli, Command, ReplayArgs};
 use order::Order;
@@ -108,6 +108,7 @@ fn progress(args: &ReplayArgs) -> ProgressBar {
     let (bar, style) =
         if size > 0 { (ProgressBar::new(size), BAR) } else { (ProgressBar::no_length(), COUNT) };
     bar.with_style(ProgressStyle::with_template(style).expect("the template is well-formed"))
+        .with_finish(ProgressFinish::AndClear)
 }
 
 /// Writes to standard output. A reader that went away, as `head` does, has what it wanted.

@@ -55,7 +55,7 @@ impl Replay {
             clients: Vec::new(),
             routes: Vec::new(),
             total: Tally::default(),
-            timeline: Timeline::new(Worst::new(args.algorithm, args.top)),
+            timeline: Timeline::new(Worst::new(args.algorithm, args.top.into())),
             difference: Difference::default(),
             span: None,
         }

@@ -32,12 +32,7 @@ pub struct Report {
     pub denied_clients: Each<usize>,
     /// How the algorithms differ.
     pub difference: Difference,
-    /// The worst clients, routes and minutes.
-    pub worst_clients: Vec<Row>,
-    /// See `worst_clients`.
-    pub worst_routes: Vec<Row>,
-    /// See `worst_clients`.
-    pub worst_minutes: Vec<Row>,
+    worst: [Vec<Row>; 3],
     /// The course of time.
     pub timeline: Timeline,
     /// The first and the last time.
@@ -87,7 +82,7 @@ impl Report {
     pub fn new(args: &ReplayArgs, mut replay: Replay, reader: Reader, late: u64) -> Self {
         replay.timeline.end_minute();
         let worst = |tallies: &[Tally]| {
-            let mut worst = Worst::new(args.algorithm, args.top);
+            let mut worst = Worst::new(args.algorithm, args.top.into());
             tallies.iter().zip(0_u32..).for_each(|(&tally, id)| worst.offer(id, tally));
             worst.rows
         };
@@ -114,9 +109,11 @@ impl Report {
             total: replay.total,
             clients: replay.clients.len(),
             denied_clients: replay.denied_clients(),
-            worst_clients: rows(worst(&replay.clients), client),
-            worst_routes: rows(worst(&replay.routes), |id| printable(&reader.routes.name(id))),
-            worst_minutes: rows(std::mem::take(&mut replay.timeline.worst.rows), minute),
+            worst: [
+                rows(worst(&replay.clients), client),
+                rows(worst(&replay.routes), |id| printable(&reader.routes.name(id))),
+                rows(std::mem::take(&mut replay.timeline.worst.rows), second),
+            ],
             difference: replay.difference,
             timeline: replay.timeline,
             span: replay.span,
@@ -130,6 +127,12 @@ impl Report {
     /// Whose one budget is.
     pub fn budget(&self) -> &'static str {
         if self.by == By::Client { "client" } else { "client and route" }
+    }
+
+    /// The worst of each kind.
+    pub fn worst(&self) -> [(&'static str, &[Row]); 3] {
+        let [clients, routes, minutes] = &self.worst;
+        [("client", clients), ("route", routes), ("minute", minutes)]
     }
 
     /// The report as a JSON object.
@@ -154,11 +157,9 @@ impl Report {
             "algorithms": algorithms,
             "differences": self.differences(),
             "policies": self.policies.iter().map(Policy::json).collect::<Vec<_>>(),
-            "worst": {
-                "clients": json_rows(&self.worst_clients),
-                "routes": json_rows(&self.worst_routes),
-                "minutes": json_rows(&self.worst_minutes),
-            },
+            "worst": self.worst().into_iter().map(|(kind, rows)| {
+                (format!("{kind}s"), json_rows(rows))
+            }).collect::<serde_json::Map<_, _>>(),
             "unparsed_lines": self.shown.iter().map(|unread| {
                 json!({ "place": unread.place, "rule": unread.rule, "text": unread.text })
             }).collect::<Vec<_>>(),
@@ -232,7 +233,7 @@ fn rows<K>(rows: Vec<(K, Tally)>, name: impl Fn(K) -> String) -> Vec<Row> {
     rows.into_iter().map(|(key, tally)| Row { name: name(key), tally }).collect()
 }
 
-fn json_rows(rows: &[Row]) -> Vec<Value> {
+fn json_rows(rows: &[Row]) -> Value {
     rows.iter()
         .map(|Row { name, tally }| {
             json!({ "name": name, "requests": tally.requests, "denied": each(|a| json!(tally.denied[a as usize])) })

@@ -51,11 +51,11 @@ impl<K> Worst<K> {
         Self { by, most, rows: Vec::new() }
     }
 
-    /// Keeps a row if it is bad enough; among equals the earlier one stays.
+    /// Keeps a row if anything was denied and it is bad enough; among equals the earlier one stays.
     pub fn offer(&mut self, key: K, tally: Tally) {
         let badness = |tally: &Tally| (tally.denied[self.by as usize], tally.requests);
         let place = self.rows.partition_point(|(_, kept)| badness(kept) >= badness(&tally));
-        if place < self.most && tally.requests > 0 {
+        if place < self.most && tally.denied != [0; 3] {
             self.rows.insert(place, (key, tally));
             self.rows.truncate(self.most);
         }
@@ -177,5 +177,37 @@ impl Peak {
         if higher || self.limit == 0 {
             *self = Self { admitted, limit };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeline_of_any_length_keeps_its_slots_few_and_its_sums() {
+        let mut timeline = Timeline::new(Worst::new(Algorithm::Log, 3));
+        for day in 0..400 {
+            timeline.count(day * 1440 * MINUTE + 59, [day % 2 == 0, true, false]);
+        }
+        timeline.end_minute();
+        assert!(timeline.slots.len() <= MAX_SLOTS && timeline.slots.len() > MAX_SLOTS / 2);
+        let sums = timeline.slots.iter().fold(Tally::default(), |mut sum, slot| {
+            sum.add(slot);
+            sum
+        });
+        assert_eq!((sums.requests, sums.denied), (400, [200, 0, 400]));
+        let worst: Vec<_> =
+            timeline.worst.rows.iter().map(|(minute, _)| minute / MINUTE / 1440).collect();
+        assert_eq!(worst, [1, 3, 5], "among equals the earlier");
+    }
+
+    #[test]
+    fn the_highest_peak_is_the_largest_share_of_its_limit() {
+        let mut peak = Peak::default();
+        for (admitted, limit) in [(1, 100), (3, 2), (4, 3), (20, 100)] {
+            peak.raise(admitted, limit);
+        }
+        assert_eq!((peak.admitted, peak.limit), (3, 2));
     }
 }

@@ -2,20 +2,28 @@
 
 use std::fmt::Write as _;
 
-use crate::report::{Report, Row, Suggestion, second};
+use crate::demand::MAX_LIMIT;
+use crate::report::{Policy, Report, Row, Suggestion, second};
 use crate::state::Algorithm;
 
 /// The whole report.
 pub fn page(report: &Report) -> String {
-    let mut page = heading(report);
-    page += &verdict(report);
-    page += &suggestions(report);
-    let by = report.algorithm.name();
-    page += &worst(&format!("clients denied most by {by}"), "client", &report.worst_clients);
-    page += &worst(&format!("routes denied most by {by}"), "route", &report.worst_routes);
-    page += &worst(&format!("minutes denied most by {by} (UTC)"), "minute", &report.worst_minutes);
-    page += &notes(report);
-    page
+    let mut page = format!("{}\n{}\n", summary(report), policies(report).join("\n"));
+    let verdicts = Algorithm::ALL.map(|algorithm| {
+        let name = algorithm.name().to_owned();
+        std::iter::once(name).chain(verdict(report, algorithm)).collect()
+    });
+    page += &format!("{}\n{EXPLAINED}", table(&VERDICT, verdicts.into()));
+    for policy in &report.policies {
+        if let Some(suggestion) = &policy.suggestion {
+            let sentence = suggested(policy, suggestion, report.algorithm);
+            page += &format!("\n{sentence}\n{}", sweep(suggestion));
+        }
+    }
+    for (kind, rows) in report.worst() {
+        page += &worst(kind, report.algorithm, rows);
+    }
+    page + &notes(report)
 }
 
 /// `12345` as `12,345`.
@@ -53,70 +61,64 @@ pub fn cautions(report: &Report) -> Vec<String> {
     let mut cautions = report.warnings.clone();
     if report.late > 0 {
         cautions.push(format!(
-            "{} requests stood more than a window behind younger ones and were left out; sort the log to have them counted",
+            "requests left out, since they stood more than a window behind younger ones: {} (sort the log)",
             grouped(report.late)
         ));
     }
     if report.unparsed > 0 {
-        cautions.push(format!("{} lines could not be read", grouped(report.unparsed)));
+        cautions.push(format!("lines that could not be read: {}", grouped(report.unparsed)));
     }
     cautions
 }
 
-fn heading(report: &Report) -> String {
-    let mut text = format!("{}\n", summary(report));
-    for policy in &report.policies {
+/// What holds under each policy, a sentence each.
+pub fn policies(report: &Report) -> Vec<String> {
+    let sentence = |policy: &Policy| {
         let (max, window) = (grouped(policy.limit.max().into()), policy.limit.window_seconds());
-        let _ = writeln!(text, "{}: {max} in {window} s for each {}", policy.name, report.budget());
-    }
-    text
-}
-
-fn verdict(report: &Report) -> String {
-    let row = |algorithm: Algorithm| {
-        let i = algorithm as usize;
-        let (denied, clients) = (report.total.denied[i], report.denied_clients[i] as u64);
-        let peak = report.difference.peak[i];
-        vec![
-            algorithm.name().to_owned(),
-            grouped(denied),
-            percent(denied, report.total.requests),
-            grouped(clients),
-            percent(clients, report.clients as u64),
-            grouped(report.difference.over[i]),
-            grouped(report.difference.early[i]),
-            format!("{} of {}", grouped(peak.admitted.into()), grouped(peak.limit.into())),
-        ]
+        format!("{}: {max} in {window} s for each {}", policy.name, report.budget())
     };
-    let head = ["", "denied", "", "clients denied", "", "over", "early", "peak"];
-    let mut text = table(&head, Algorithm::ALL.map(row).into());
-    text += "\nover: admitted though the window up to then was full. early: denied though it was not.\n\
-             peak: the most that one budget was admitted within any one window, of what its limit allows.\n";
-    text
+    report.policies.iter().map(sentence).collect()
 }
 
-fn suggestions(report: &Report) -> String {
-    let mut text = String::new();
-    for policy in &report.policies {
-        let Some(suggestion) = &policy.suggestion else { continue };
-        let _ = writeln!(
-            text,
-            "\n{}: the smallest limit in {} s that touches at most {} % of {} clients is {}",
-            policy.name,
-            policy.limit.window_seconds(),
-            suggestion.share.percent(),
-            grouped(suggestion.clients as u64),
-            suggested(suggestion, report.algorithm),
-        );
-        text += &sweep(suggestion);
-    }
-    text
+/// The columns of [`verdict`].
+pub const VERDICT: [&str; 8] =
+    ["", "denied", "of all", "clients denied", "of all", "over", "early", "peak"];
+
+/// What the columns mean that do not say so.
+pub const EXPLAINED: &str = "\
+over: admitted though the window up to then was full. early: denied though it was not.
+peak: the most that one budget was admitted within any one window, of what its limit allows.
+";
+
+/// What an algorithm would have done: a row without its first cell, the name.
+pub fn verdict(report: &Report, algorithm: Algorithm) -> Vec<String> {
+    let i = algorithm as usize;
+    let (denied, clients) = (report.total.denied[i], report.denied_clients[i] as u64);
+    let peak = report.difference.peak[i];
+    vec![
+        grouped(denied),
+        percent(denied, report.total.requests),
+        grouped(clients),
+        percent(clients, report.clients as u64),
+        grouped(report.difference.over[i]),
+        grouped(report.difference.early[i]),
+        format!("{} of {}", grouped(peak.admitted.into()), grouped(peak.limit.into())),
+    ]
 }
 
-/// The limit that is suggested for an algorithm.
-pub fn suggested(suggestion: &Suggestion, algorithm: Algorithm) -> String {
-    suggestion.limit[algorithm as usize]
-        .map_or("above 100,000".to_owned(), |limit| grouped(limit.into()))
+/// What is suggested for a policy, in one sentence.
+pub fn suggested(policy: &Policy, suggestion: &Suggestion, algorithm: Algorithm) -> String {
+    let limit = suggestion.limit[algorithm as usize].map_or_else(
+        || format!("above {}", grouped(MAX_LIMIT.into())),
+        |limit| grouped(limit.into()),
+    );
+    format!(
+        "{}: the smallest limit in {} s that touches at most {} % of {} clients is {limit}",
+        policy.name,
+        policy.limit.window_seconds(),
+        suggestion.share.percent(),
+        grouped(suggestion.clients as u64),
+    )
 }
 
 fn sweep(suggestion: &Suggestion) -> String {
@@ -126,12 +128,15 @@ fn sweep(suggestion: &Suggestion) -> String {
         });
         [grouped((*limit).into())].into_iter().chain(cells).collect()
     });
-    table(&["limit", "log touches", "", "counter touches", "", "fixed touches", ""], rows.collect())
+    table(
+        &["limit", "log touches", "of all", "counter touches", "of all", "fixed touches", "of all"],
+        rows.collect(),
+    )
 }
 
-fn worst(title: &str, kind: &str, rows: &[Row]) -> String {
-    let rows = rows.iter().filter(|row| row.tally.denied != [0; 3]);
+fn worst(kind: &str, algorithm: Algorithm, rows: &[Row]) -> String {
     let rows: Vec<_> = rows
+        .iter()
         .map(|Row { name, tally }| {
             let [log, counter, fixed] = tally.denied.map(grouped);
             vec![name.clone(), grouped(tally.requests), log, counter, fixed]
@@ -140,7 +145,8 @@ fn worst(title: &str, kind: &str, rows: &[Row]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    format!("\nThe {title}{}", table(&[kind, "requests", "log", "counter", "fixed"], rows))
+    let head = [kind, "requests", "log", "counter", "fixed"];
+    format!("\nThe {kind}s denied most by {}{}", algorithm.name(), table(&head, rows))
 }
 
 fn notes(report: &Report) -> String {
