@@ -187,6 +187,21 @@ fn a_route_has_its_own_limit_and_budget() {
         4,
         "the first wins"
     );
+    let worst =
+        &report(&["--limit", "0", "--route", "/a/*=0/60"], log.as_bytes())["worst"]["routes"];
+    let names: Vec<_> = worst.as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["/a/*", "/b", "/c"]);
+
+    let needs = |arguments: &[&str]| {
+        let report = report(&[&["--suggest", "0"], arguments].concat(), log.as_bytes());
+        let policies = report["policies"].as_array().unwrap().iter();
+        policies
+            .map(|policy| policy["suggestion"]["limit"]["log"].as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(needs(&[]), [5]);
+    assert_eq!(needs(&["--route", "/a/*=1/60"]), [3, 2]);
+    assert_eq!(needs(&["--by", "ip,route", "--route", "/a/*=1/60"]), [2, 2], "/b twice, /c once");
 }
 
 #[test]

@@ -127,4 +127,16 @@ mod tests {
             assert!(needs.touched(limit - 1)[0] > share.of(5));
         }
     }
+
+    #[test]
+    fn a_need_above_what_is_tried_is_no_number() {
+        let mut demand = Demand::default();
+        let limit = Limit::new(1, 60).unwrap();
+        (0..u64::from(MAX_LIMIT)).for_each(|now| demand.count(limit, now));
+        assert_eq!(demand.need, [MAX_LIMIT; 3]);
+        (0..2).for_each(|_| demand.count(limit, 59_000_000));
+        assert_eq!(demand.need, [MAX_LIMIT + 1; 3]);
+        let needs = Needs::new([demand.need].into_iter());
+        assert_eq!(needs.smallest("0".parse().unwrap()), [None; 3]);
+    }
 }
