@@ -56,7 +56,7 @@ pub struct Remote<'a> {
     pub deny_cache: bool,
     /// Failures in a row after which the store is left alone (`rate_limit.breaker`).
     pub breaker: u32,
-    /// Told of the first failure of an outage.
+    /// Told of the first failure of an outage, and of each error about one key.
     pub report: fn(&StoreError),
 }
 
@@ -149,7 +149,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
                 Denial::Holds(verdict) => {
                     return Ok(Decision { verdict, source: Source::DenyCache });
                 }
-                Denial::Unknown(ticket) => Some(ticket),
+                Denial::Unknown(ticket) => ticket,
             }
         } else {
             None
@@ -182,7 +182,8 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
                     (remote.report)(error);
                 }
             }
-            _ => self.memory.answered(scope),
+            Err(error) => (remote.report)(error),
+            Ok(_) => self.memory.answered(scope),
         }
         answer.map_err(|error| Failure { error, next_try: self.retry_interval })
     }

@@ -88,8 +88,8 @@ pub trait Host: Store {
 pub enum Denial {
     /// It was denied and still is.
     Holds(Verdict),
-    /// Nothing. The ticket is for remembering the answer.
-    Unknown(Ticket),
+    /// Nothing. The ticket, where there is room to remember, is for the answer.
+    Unknown(Option<Ticket>),
 }
 
 /// Where the answer to a question may be remembered, and since when: a reset in between makes it

@@ -27,7 +27,7 @@ impl DenyBucket {
         self.denials
             .iter()
             .find_map(|slot| slot.read(tag, resets, limit, now))
-            .map_or(Denial::Unknown(Ticket { place, tag, resets }), Denial::Holds)
+            .map_or(Denial::Unknown(Some(Ticket { place, tag, resets })), Denial::Holds)
     }
 
     /// See [`crate::store::Host::remember`].
@@ -106,8 +106,8 @@ mod tests {
 
     fn ticket(bucket: &DenyBucket, tag: u64, now: Micros) -> Ticket {
         match bucket.find(0, tag, 5, now) {
-            Denial::Unknown(ticket) => ticket,
-            Denial::Holds(verdict) => panic!("{verdict:?}"),
+            Denial::Unknown(Some(ticket)) => ticket,
+            other => panic!("{other:?}"),
         }
     }
 
