@@ -10,7 +10,8 @@ namespace RateLimit;
  *     request   RateLimit-Edge: SECONDS:HMAC("request|SECONDS|ADDRESS")    it came through the worker, from ADDRESS
  *     response  RateLimit-Edge: HMAC("verdict|" and the request's value)   this 429 holds for that address
  *
- * HMAC is HMAC-SHA256 in lower-case hex, ADDRESS the value of CF-Connecting-IP, SECONDS Unix time.
+ * HMAC is HMAC-SHA256 in lower-case hex, ADDRESS the value of CF-Connecting-IP, SECONDS Unix time. docs/cloudflare.md
+ * defines both sides.
  */
 final readonly class Edge
 {
@@ -35,17 +36,26 @@ final readonly class Edge
     {
         $address = $request->header('CF-Connecting-IP');
         [$seconds, $proof] = explode(':', $request->header(self::HEADER) ?? '', 2) + [1 => ''];
-        $fresh = ctype_digit($seconds) && abs(time() - (int) $seconds) <= self::TOLERANCE;
+        $fresh = preg_match('/^\d{1,12}$/D', $seconds) === 1 && abs(time() - (int) $seconds) <= self::TOLERANCE;
         return $fresh
             && $address !== null
             && Networks::pack($address) !== null
             && hash_equals($this->hmac("request|$seconds|$address"), $proof) ? $address : null;
     }
 
-    /** What the worker takes for the word that its request was denied for its client's address. */
-    public function mark(Request $request): string
+    /**
+     * What the worker takes for the word that a request was denied for its client's address. It holds a denial for
+     * the whole /64 of an IPv6 address, so there is none where smaller networks have budgets of their own.
+     *
+     * @param string $client as client() has given it
+     * @return array<string, string> the header, or none
+     */
+    public function mark(Request $request, string $client): array
     {
-        return $this->hmac('verdict|' . $request->header(self::HEADER));
+        $setting = 'rate_limit.ipv6_prefix'; // in a variable: opcache would keep the first request's value of a literal
+        return strlen(Networks::pack($client)) === 16 && (int) ini_get($setting) > 64
+            ? []
+            : [self::HEADER => $this->hmac('verdict|' . $request->header(self::HEADER))];
     }
 
     private function hmac(string $message): string

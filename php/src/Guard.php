@@ -93,7 +93,7 @@ final readonly class Guard
             $verdict->allowed => Answer::allow($verdict, $policy),
             default => Answer::deny($verdict, $policy, $this->rules->problem, $this->rules->headers
                 + ($attested !== null && $charge->client === $attested
-                    ? [Edge::HEADER => $this->rules->edge->mark($request)]
+                    ? $this->rules->edge->mark($request, $attested)
                     : [])),
         };
     }

@@ -48,6 +48,6 @@ final readonly class RateLimitMiddleware implements MiddlewareInterface
         foreach (array_keys($request->getHeaders()) as $name) {
             $server['HTTP_' . strtoupper(strtr((string) $name, '-', '_'))] = $request->getHeaderLine((string) $name);
         }
-        return new Request($request->getMethod(), (string) $request->getUri()->withQuery(''), $server);
+        return new Request($request->getMethod(), $request->getUri()->getPath() ?: '/', $server);
     }
 }
