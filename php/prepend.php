@@ -16,8 +16,13 @@ declare(strict_types=1);
 if (!in_array(PHP_SAPI, ['cli', 'phpdbg', 'embed'], true)) {
     (static function (): void {
         require_once __DIR__ . '/autoload.php';
-        RateLimit\Guard::fromFile(
-            get_cfg_var('rate_limit.rules') ?: getenv('RATE_LIMIT_RULES') ?: __DIR__ . '/rules.php',
-        )->protect();
+        try {
+            RateLimit\Guard::fromFile(
+                get_cfg_var('rate_limit.rules') ?: getenv('RATE_LIMIT_RULES') ?: __DIR__ . '/rules.php',
+            )->protect();
+        } catch (Throwable $error) {
+            http_response_code(500); // PHP itself leaves 200 where display_errors is on
+            throw $error;
+        }
     })();
 }

@@ -61,17 +61,17 @@ final class Path
     }
 
     /**
-     * A front controller takes what follows its own name for the path, and Symfony and Laravel do so wherever the name
-     * stands (`/anything/index.php/api` is `/api` to them). Any other script ignores what follows.
+     * A front controller (index.php) takes what follows its own name for the path. Symfony and Laravel look for the name
+     * further on too, where the path does not begin with the script's folder. Any other script ignores what follows.
      */
     private static function withoutScript(string $path, string $script): string
     {
+        $folder = dirname($script);
+        $begins = static fn (string $prefix) => str_starts_with("$path/", rtrim($prefix, '/') . '/');
         if (basename($script) !== 'index.php') {
-            return $script !== '/' && str_starts_with("$path/", "$script/") ? $script : $path;
+            return $script !== '/' && $begins($script) ? $script : $path;
         }
-        $at = strpos("$path/", "$script/");
-        return $at === false
-            ? $path
-            : self::resolve(dirname($script) . '/' . substr($path, $at + strlen($script)));
+        $at = $begins($script) ? 0 : ($begins($folder) ? false : strpos("$path/", "$script/"));
+        return $at === false ? $path : self::resolve($folder . '/' . substr($path, $at + strlen($script)));
     }
 }

@@ -47,7 +47,7 @@ final class Application
     ) {
         $this->folder = Server::folder();
         self::copy(dirname(__DIR__, 3) . "/php/examples/$example", $this->folder);
-        foreach (['vendor/autoload.php' => self::autoload(), 'bootstrap/cache/.keep' => '', ...$files] as $name => $content) {
+        foreach (['vendor/autoload.php' => self::autoload(), 'bootstrap/cache/.keep' => '', 'storage/framework/views/.keep' => '', ...$files] as $name => $content) {
             is_dir(dirname("$this->folder/$name")) || mkdir(dirname("$this->folder/$name"), 0777, true);
             file_put_contents("$this->folder/$name", $content);
         }

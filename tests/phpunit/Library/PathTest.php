@@ -34,11 +34,11 @@ final class PathTest extends TestCase
         yield ['/api/v1/trending/..%2ftrending'];
         yield ['/index.php/api/v1/trending'];
         yield ['/index.php//api/v1/trending/?a=/index.php/b'];
-        yield ['/x/y/index.php/api/v1/trending'];
         yield ['/%69ndex.php/api/v1/trending'];
         yield ['/api/index.php/v1/trending', '/api/index.php'];
         yield ['http://example.org/api/v1/trending?x'];
         yield ['HTTPS://u:p@[2001:db8::1]:8443//api/v1/trending'];
+        yield ['/x/api/index.php/v1/trending', '/api/index.php'];
         yield 'a script that is no front controller ignores what follows it' => ['/api/v1/trending/x/y', '/api/v1/trending'];
     }
 
@@ -59,6 +59,7 @@ final class PathTest extends TestCase
         yield 'front controller alone' => ['/index.php', '/', '/index.php'];
         yield 'front controller of a folder' => ['/blog/index.php', '/blog', '/blog/index.php'];
         yield 'a name that begins like the script' => ['/indexed.php/a', '/indexed.php/a', '/index.php'];
+        yield 'the name further on' => ['/x/index.php/a', '/x/index.php/a', '/index.php'];
         yield 'another script' => ['/trending.php/index.php/x', '/trending.php', '/trending.php'];
         yield 'no script' => ['/index.php/a', '/index.php/a', ''];
     }
