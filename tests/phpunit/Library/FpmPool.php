@@ -25,12 +25,14 @@ final class FpmPool
         foreach ($files as $name => $content) {
             file_put_contents("$this->folder/$name", $content);
         }
+        touch("$this->folder/php.log");
+        chmod("$this->folder/php.log", 0666);
         $root = posix_geteuid() === 0;
         file_put_contents("$this->folder/php-fpm.conf", implode("\n", [
             '[global]', 'daemonize = no', "error_log = $this->folder/error.log", '[www]',
             ...($root ? ['user = nobody', 'group = nogroup'] : []),
             "listen = $this->folder/fpm.sock", 'listen.mode = 0666', 'pm = static', 'pm.max_children = 2',
-            'catch_workers_output = yes', 'decorate_workers_output = no', 'php_admin_flag[log_errors] = on', ...$pool, '',
+            'php_admin_flag[log_errors] = on', "php_admin_value[error_log] = $this->folder/php.log", ...$pool, '',
         ]));
         $module = getenv('RATE_LIMIT_MODULE') ?: dirname(__DIR__, 3) . '/modules/rate_limit.so';
         $options = $withExtension ? ['-d', "extension=$module"] : [];
@@ -84,7 +86,7 @@ final class FpmPool
 
     public function log(): string
     {
-        return (string) file_get_contents("$this->folder/error.log");
+        return (string) file_get_contents("$this->folder/php.log");
     }
 
     private static function record(int $type, string $content): string
