@@ -35,7 +35,7 @@ download() (
 
 peers=$root/target/php-peers
 [ ! -e "$peers/complete" ] || exit 0
-has apt-get && has dpkg-deb || die "the frameworks come from Debian's packages: this needs apt-get and dpkg-deb"
+has dpkg-deb || die "the frameworks come from Debian's packages: this needs apt-get and dpkg-deb"
 release=()
 if is_debian_12; then
     add_debian_13

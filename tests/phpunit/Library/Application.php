@@ -56,7 +56,7 @@ final class Application
         $this->server = new Server(
             [
                 'env', ...array_map(static fn ($name, $value) => "$name=$value", array_keys($environment), $environment),
-                PHP_BINARY, '-n', ...($withExtension ? ['-d', 'extension=' . self::module()] : []),
+                PHP_BINARY, '-n', ...($withExtension ? ['-d', 'extension=' . Module::path()] : []),
                 '-d', "error_log=$this->folder/error.log", '-d', 'log_errors=1', '-d', 'display_errors=0', ...$options,
                 '-S', $address, '-t', $this->folder, ...($router === null ? [] : ["$this->folder/$router"]),
             ],
@@ -68,12 +68,6 @@ final class Application
     {
         $this->server = null;
         Server::remove($this->folder);
-    }
-
-    /** Whether Debian's packages are there; only the group `frameworks` needs them. */
-    public static function hasPeers(): bool
-    {
-        return is_file(self::PEERS . '/complete');
     }
 
     /** @return list<string> options that load what the frameworks need of PHP, and these extensions */
@@ -120,11 +114,6 @@ final class Application
     public function log(): string
     {
         return (string) @file_get_contents("$this->folder/error.log");
-    }
-
-    private static function module(): string
-    {
-        return getenv('RATE_LIMIT_MODULE') ?: dirname(__DIR__, 3) . '/modules/rate_limit.so';
     }
 
     private static function autoload(): string

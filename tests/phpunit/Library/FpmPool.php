@@ -34,8 +34,7 @@ final class FpmPool
             "listen = $this->folder/fpm.sock", 'listen.mode = 0666', 'pm = static', 'pm.max_children = 2',
             'php_admin_flag[log_errors] = on', "php_admin_value[error_log] = $this->folder/php.log", ...$pool, '',
         ]));
-        $module = getenv('RATE_LIMIT_MODULE') ?: dirname(__DIR__, 3) . '/modules/rate_limit.so';
-        $options = $withExtension ? ['-d', "extension=$module"] : [];
+        $options = $withExtension ? ['-d', 'extension=' . Module::path()] : [];
         foreach ($ini as $name => $value) {
             array_push($options, '-d', "$name=$value");
         }
