@@ -6,8 +6,8 @@
  *     auto_prepend_file = /path/to/prepend.php
  *     rate_limit.rules  = /path/to/rules.php
  *
- * The rules are named by, in this order: `rate_limit.rules` in php.ini; the environment's RATE_LIMIT_RULES (php-fpm: `env[]`
- * of the pool, or a fastcgi_param); `rules.php` beside this file. Nothing happens on the command line.
+ * The rules are named by, in this order: `rate_limit.rules` in php.ini; the environment's RATE_LIMIT_RULES (php-fpm:
+ * `env[]` of the pool, or a fastcgi_param); `rules.php` beside this file. Nothing happens on the command line.
  * docs/middleware.md says where to set this so that no .user.ini undoes it.
  */
 

@@ -86,8 +86,13 @@ final readonly class Answer
      * @param array<string, mixed> $body
      * @param array<string, string> $headers
      */
-    private static function refuse(int $status, string $type, array $body, array $headers, ?Verdict $verdict = null): self
-    {
+    private static function refuse(
+        int $status,
+        string $type,
+        array $body,
+        array $headers,
+        ?Verdict $verdict = null,
+    ): self {
         $headers += ['Content-Type' => $type, 'Cache-Control' => 'no-store'];
         return new self($status, $headers, json_encode($body, JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES), $verdict);
     }

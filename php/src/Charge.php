@@ -16,8 +16,8 @@ final readonly class Charge
     }
 
     /**
-     * The identity of a budget that belongs to nobody in particular. It holds nothing personal, so it is not hashed; a
-     * hashed one begins with 24 hex digits and can never be equal to it.
+     * The identity of a budget that belongs to nobody in particular. It holds nothing personal, so it is not hashed;
+     * a hashed one begins with 24 hex digits and can never be equal to it.
      */
     public static function shared(string $endpoint): string
     {

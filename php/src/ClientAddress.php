@@ -7,9 +7,9 @@ namespace RateLimit;
 /**
  * Who sent a request.
  *
- * By default the peer of the connection. Behind a proxy every peer is the proxy, so one header may name the client, and
- * is believed from configured peers only: anybody can send a header. Where the header is missing, unreadable or has
- * several values, the peer is the client; a request can lose its own budget that way and never win another's.
+ * By default the peer of the connection. Behind a proxy every peer is the proxy, so one header may name the client,
+ * and is believed from configured peers only: anybody can send a header. Where the header is missing, unreadable or
+ * has several values, the peer is the client; a request can lose its own budget that way and never win another's.
  *
  * LiteSpeed may have put the client into REMOTE_ADDR itself; then the peer stands in PROXY_REMOTE_ADDR, which no
  * client can set, and REMOTE_ADDR is taken as it is.
@@ -76,8 +76,8 @@ final readonly class ClientAddress
     }
 
     /**
-     * Each proxy appends the peer that it saw, so the list is true from the right up to the first address that is not one
-     * of ours; what stands further left is what that one claims.
+     * Each proxy appends the peer that it saw, so the list is true from the right up to the first address that is not
+     * one of ours; what stands further left is what that one claims.
      */
     private function last(string $list): ?string
     {

@@ -28,8 +28,8 @@ final readonly class Guard
     }
 
     /**
-     * Limits the current request without a file of rules: `$limit` requests in `$window` seconds for each peer address, on
-     * everything that is called `$name` together. Does not return when the request is denied.
+     * Limits the current request without a file of rules: `$limit` requests in `$window` seconds for each peer
+     * address, on everything that is called `$name` together. Does not return when the request is denied.
      *
      * @throws InvalidRules
      */
@@ -48,8 +48,8 @@ final readonly class Guard
     }
 
     /**
-     * Decides on the request that PHP is answering and sends the headers. Denied, it sends the whole response and ends the
-     * script; so it belongs before any output.
+     * Decides on the request that PHP is answering and sends the headers. Denied, it sends the whole response and
+     * ends the script; so it belongs before any output.
      */
     public function protect(): Answer
     {

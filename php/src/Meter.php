@@ -18,12 +18,13 @@ final readonly class Meter
     }
 
     /**
-     * Asks all budgets before it takes from any. One that denies at that point leaves all of them untouched. Where another
-     * request takes the last unit between the question and the taking, the budgets before it in the list have paid for
-     * a request that is denied; none ever admits more than its limit.
+     * Asks all budgets before it takes from any. One that denies at that point leaves all of them untouched. Where
+     * another request takes the last unit between the question and the taking, the budgets before it in the list have
+     * paid for a request that is denied; none ever admits more than its limit.
      *
      * @param non-empty-list<Charge> $charges
-     * @return array{Charge, Verdict} the most restrictive: the denial with the longest wait, else the least that remains
+     * @return array{Charge, Verdict} the most restrictive: the denial with the longest wait, else the least that
+     *     remains
      * @throws StoreException where the store cannot answer and nothing may answer in its place
      */
     public function decide(array $charges): array

@@ -11,7 +11,8 @@ namespace RateLimit;
  * decoding. All of that is done here, so that whichever of them the application sits behind, what reaches
  * its code under one route is counted under one route. Case counts, as it does in PHP's routers.
  *
- *     /api/v1//trending/   /api/%761/trending   /api/v1%2Ftrending   /api/x/../v1/./trending   /index.php/api/v1/trending
+ *     /api/v1//trending/   /api/%761/trending   /api/v1%2Ftrending
+ *     /api/x/../v1/./trending   /index.php/api/v1/trending
  *
  * are all `/api/v1/trending`. What an alternative reading could turn into a larger budget is not guessed at: a
  * path that cannot be decoded is none, and gets the default limit.
@@ -61,8 +62,9 @@ final class Path
     }
 
     /**
-     * A front controller (index.php) takes what follows its own name for the path. Symfony and Laravel look for the name
-     * further on too, where the path does not begin with the script's folder. Any other script ignores what follows.
+     * A front controller (index.php) takes what follows its own name for the path. Symfony and Laravel look for the
+     * name further on too, where the path does not begin with the script's folder. Any other script ignores what
+     * follows.
      */
     private static function withoutScript(string $path, string $script): string
     {

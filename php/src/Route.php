@@ -28,7 +28,7 @@ final readonly class Route
     {
         if (preg_match('~^(?:([A-Z]+(?:\|[A-Z]+)*) )?(?=/)([^*]*?)(/\*)?$~D', $template, $part) !== 1) {
             throw new InvalidRules(Section::show($template)
-                . ": must be a path such as '/users/{id}' or '/api/*', with methods before it or without ('GET|POST /api/*')");
+                . ": must be a path such as '/users/{id}' or '/api/*', with or without methods ('GET|POST /api/*')");
         }
         $methods = $part[1] === '' ? [] : explode('|', $part[1]);
         $this->methods = in_array('GET', $methods, true) ? [...$methods, 'HEAD'] : $methods;

@@ -57,7 +57,8 @@ final readonly class Rules
         }
         $rules = (static fn () => require $file)();
         if (!is_array($rules)) {
-            throw new InvalidRules("rate limit rules: $file returns " . get_debug_type($rules) . ': must return an array');
+            $type = get_debug_type($rules);
+            throw new InvalidRules("rate limit rules: $file returns $type: must return an array");
         }
         return self::fromArray($rules, $file);
     }
@@ -111,8 +112,8 @@ final readonly class Rules
     }
 
     /**
-     * Whether a request is let through unseen. A path is exempt only if it was sent exactly as it will be read: a detour
-     * (`/health/../api`) that the limiter and the application might resolve differently opens nothing.
+     * Whether a request is let through unseen. A path is exempt only if it was sent exactly as it will be read: a
+     * detour (`/health/../api`) that the limiter and the application might resolve differently opens nothing.
      *
      * @param ?string $client the client's address, null where it is not known
      */
@@ -130,13 +131,14 @@ final readonly class Rules
     {
         $routes = [];
         foreach ($section->keys() as $template) {
-            $route = $section->in($template, static fn () => new Route($template));
+            preg_match('~([A-Za-z0-9_.-]+)(?:/\*|/\{[^/]*\})*$~', $template, $last);
+            $policies = self::policies($section, $template, $last[1] ?? 'default');
+            $route = $section->in($template, static fn () => new Route($template, $policies));
             $hiding = array_find($routes, static fn (Route $earlier) => $earlier->hides($route));
             if ($hiding !== null) {
                 $section->fail($template, "is never reached: '$hiding->template' before it matches all of it");
             }
-            $name = preg_match('~([A-Za-z0-9_.-]+)(?:/\*|/\{[^/]*\})*$~', $template, $last) === 1 ? $last[1] : 'default';
-            $routes[] = new Route($template, self::policies($section, $template, $name));
+            $routes[] = $route;
         }
         return $routes;
     }
@@ -147,21 +149,20 @@ final readonly class Rules
      */
     private static function policies(Section $section, string $key, string $name): array
     {
-        $limits = $section->table($key);
-        if ($limits === []) {
+        $limits = $section->section($key);
+        $keys = $limits->keys();
+        if ($keys === []) {
             $section->reject($key, "a limit (['limit' => 100, 'window' => 60]) or a list of limits");
         }
-        $one = !array_is_list($limits);
-        $list = new Section($section->at($key), $one ? [$limits] : $limits);
-        $policies = [];
-        foreach ($list->keys() as $index) {
-            $policy = self::policy($one ? $section->section($key) : $list->section($index), $name);
-            if (isset($policies[$policy->name])) {
-                $section->fail($key, "has two limits called '$policy->name': each needs a 'name' of its own");
-            }
-            $policies[$policy->name] = $policy;
+        if ($keys[0] !== '0') {
+            return [self::policy($limits, $name)];
         }
-        return array_values($policies);
+        $policies = array_map(static fn ($index) => self::policy($limits->section($index), $name), $keys);
+        $names = array_column($policies, 'name');
+        foreach (array_diff_key($names, array_unique($names)) as $twice) {
+            $section->fail($key, "has two limits called '$twice': each needs a 'name' of its own");
+        }
+        return $policies;
     }
 
     private static function policy(Section $limit, string $name): Policy

@@ -18,10 +18,8 @@ final readonly class Section
     /** @throws InvalidRules where a key is none of these */
     public function only(string ...$keys): void
     {
-        foreach ($this->keys() as $key) {
-            if (!in_array($key, $keys, true)) {
-                $this->fail($key, 'is unknown: the keys here are ' . implode(', ', $keys));
-            }
+        foreach (array_diff(array_keys($this->values), $keys) as $key) {
+            $this->fail((string) $key, 'is unknown: the keys here are ' . implode(', ', $keys));
         }
     }
 
@@ -102,7 +100,8 @@ final readonly class Section
     }
 
     /**
-     * Runs what makes something of values that were read here, so that what it finds wrong is reported with its place.
+     * Runs what makes something of values that were read here, so that what it finds wrong is reported with its
+     * place.
      *
      * @template T
      * @param ?string $key whose value it is made of; null: of several

@@ -14,8 +14,8 @@ use RateLimit\Meter;
 use RateLimit\OnFailure;
 
 /**
- * Puts the extension behind `throttle`. Composer's package discovery finds it; nothing else is to be done. Settings, each
- * optional, in config/rate_limit.php:
+ * Puts the extension behind `throttle`. Composer's package discovery finds it; nothing else is to be done. Settings,
+ * each optional, in config/rate_limit.php:
  *
  *     return [
  *         'store' => env('RATE_LIMIT_STORE'),   // a DSN; null: the setting rate_limit.store
@@ -31,7 +31,8 @@ class RateLimitServiceProvider extends ServiceProvider
         // ThrottleRequests::using() all lead there.
         $this->app->bind(LaravelThrottleRequests::class, ThrottleRequests::class);
         $this->app->bind(ThrottleRequests::class, static function (Application $app): ThrottleRequests {
-            $setting = static fn (string $key, ?string $default) => $app->make('config')->get("rate_limit.$key", $default);
+            $config = $app->make('config');
+            $setting = static fn (string $key, ?string $default) => $config->get("rate_limit.$key", $default);
             return new ThrottleRequests(
                 $app->make(RateLimiter::class),
                 new Meter($setting('store', null), OnFailure::from($setting('on_failure', 'memory'))),

@@ -21,8 +21,8 @@ use Symfony\Component\HttpFoundation\Response;
 
 /**
  * Laravel's `throttle` middleware, decided by the extension: `throttle:60,1` and `throttle:api` with
- * `RateLimiter::for('api', ...)` go on as they are. What differs: the window slides, checking and counting are one step,
- * several limits take from all budgets or from none, and keys are stored as hashes.
+ * `RateLimiter::for('api', ...)` go on as they are. What differs: the window slides, checking and counting are one
+ * step, several limits take from all budgets or from none, and keys are stored as hashes.
  */
 class ThrottleRequests extends LaravelThrottleRequests
 {
@@ -89,8 +89,8 @@ class ThrottleRequests extends LaravelThrottleRequests
     }
 
     /**
-     * @param list<array{Charge, ?callable, ?callable}> $throttles with what responds to a denial, and what decides after
-     *     the response whether the request counts (Limit::after(), Laravel 12)
+     * @param list<array{Charge, ?callable, ?callable}> $throttles with what responds to a denial, and what decides
+     *     after the response whether the request counts (Limit::after(), Laravel 12)
      */
     private function pass(Request $request, Closure $next, array $throttles): Response
     {

@@ -47,8 +47,12 @@ final readonly class LimiterFactory implements LimiterFactoryInterface
 
     public function create(?string $key = null): LimiterInterface
     {
-        $identity = $key === null ? Charge::shared($this->policy->name) : rate_limit_identity($key, $this->policy->name);
-        return new Limiter($this->meter->limiter($this->policy), $identity, $this->policy->limit);
+        $name = $this->policy->name;
+        return new Limiter(
+            $this->meter->limiter($this->policy),
+            $key === null ? Charge::shared($name) : rate_limit_identity($key, $name),
+            $this->policy->limit,
+        );
     }
 
     /** The length of an interval such as "15 minutes", read as Symfony reads it. */

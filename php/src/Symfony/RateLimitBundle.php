@@ -22,7 +22,8 @@ use Symfony\Component\RateLimiter\RateLimiterFactoryInterface;
  *             anonymous_api: { policy: sliding_window, limit: 100, interval: '1 minute' }
  *
  * The limiter above is the service `rate_limit.limiter.anonymous_api`, and is passed to the arguments
- * `LimiterFactoryInterface $anonymousApiLimiter` and, from Symfony 7.3, `RateLimiterFactoryInterface $anonymousApiLimiter`.
+ * `LimiterFactoryInterface $anonymousApiLimiter` and, from Symfony 7.3, `RateLimiterFactoryInterface
+ * $anonymousApiLimiter`.
  */
 final class RateLimitBundle extends AbstractBundle
 {
@@ -50,7 +51,8 @@ final class RateLimitBundle extends AbstractBundle
     {
         foreach ($config['limiters'] as $name => $limiter) {
             $id = "rate_limit.limiter.$name";
-            $builder->register($id, LimiterFactory::class)->setArguments([['id' => $name] + $limiter, $config['store']]);
+            $builder->register($id, LimiterFactory::class)
+                ->setArguments([['id' => $name] + $limiter, $config['store']]);
             $builder->registerAliasForArgument($id, LimiterFactoryInterface::class, "$name.limiter");
             if (interface_exists(RateLimiterFactoryInterface::class)) {
                 $builder->registerAliasForArgument($id, RateLimiterFactoryInterface::class, "$name.limiter");
