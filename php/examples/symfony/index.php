@@ -23,7 +23,8 @@ final class ApiController
     /** Limited by rate-limit.php, before this code is reached. */
     public function trending(): Response
     {
-        return new JsonResponse(['trending' => ['rust', 'php', 'redis']]);
+        $headers = ['Access-Control-Expose-Headers' => 'ETag'];
+        return new JsonResponse(['trending' => ['rust', 'php', 'redis']], headers: $headers);
     }
 
     /** Limited here, as with a limiter of framework.rate_limiter. */

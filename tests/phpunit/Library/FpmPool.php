@@ -30,7 +30,7 @@ final class FpmPool
         $root = posix_geteuid() === 0;
         file_put_contents("$this->folder/php-fpm.conf", implode("\n", [
             '[global]', 'daemonize = no', "error_log = $this->folder/error.log", '[www]',
-            ...($root ? ['user = nobody', 'group = nogroup'] : []),
+            ...($root ? ['user = root'] : []),
             "listen = $this->folder/fpm.sock", 'listen.mode = 0666', 'pm = static', 'pm.max_children = 2',
             'php_admin_flag[log_errors] = on', "php_admin_value[error_log] = $this->folder/php.log", ...$pool, '',
         ]));

@@ -38,6 +38,13 @@ final class LaravelTest extends TestCase
         self::assertSame([200, 200, 429], $statuses, self::log($application));
     }
 
+    public function test_the_alias_needs_no_line_in_the_kernel(): void
+    {
+        $example = file_get_contents(dirname(__DIR__, 3) . '/php/examples/laravel/index.php');
+        $application = self::application(['index.php' => str_replace("['throttle' => ThrottleRequests::class]", '[]', $example)]);
+        self::assertSame([200, 200, 429], $application->statuses(3, '/inline/1', ['Accept' => 'application/json']), self::log($application));
+    }
+
     public function test_a_limit_may_respond_itself(): void
     {
         $application = self::application();

@@ -20,6 +20,7 @@ final class Psr15Test extends TestCase
         self::assertSame([200, 200, 200, 200, 200, 429], array_column($responses, 'status'), $application->log());
         self::assertSame('{"trending":["rust","php","redis"]}', $responses[0]->body);
         self::assertSame('4', $responses[0]->headers['x-ratelimit-remaining']);
+        self::assertStringStartsWith('ETag, X-RateLimit-Limit', $responses[0]->headers['access-control-expose-headers'], 'the application has its own');
         self::assertSame('application/problem+json', $responses[5]->headers['content-type']);
         self::assertSame(['trending'], json_decode($responses[5]->body, true)['violated-policies']);
         self::assertSame('no-store', $responses[5]->headers['cache-control']);

@@ -19,6 +19,7 @@ final class SymfonyTest extends TestCase
         $responses = array_map(static fn () => $application->request('/api/v1/trending'), range(1, 6));
         self::assertSame([200, 200, 200, 200, 200, 429], array_column($responses, 'status'), $application->log());
         self::assertSame('4', $responses[0]->headers['x-ratelimit-remaining']);
+        self::assertStringStartsWith('ETag, X-RateLimit-Limit', $responses[0]->headers['access-control-expose-headers'], 'the application has its own');
         self::assertSame('{"error":"rate_limited","scope":"origin"}', $responses[5]->body);
         self::assertSame('application/json', $responses[5]->headers['content-type']);
         self::assertStringContainsString('no-store', $responses[5]->headers['cache-control']);
