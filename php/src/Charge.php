@@ -9,7 +9,7 @@ final readonly class Charge
 {
     /**
      * @param string $identity whose budget, as the limiter knows it
-     * @param ?string $client the address that the identity was made from; null where it was made from something else
+     * @param ?string $client the address, where the identity depends on it and on nothing else that the client sends
      */
     public function __construct(public Policy $policy, public string $identity, public ?string $client = null)
     {

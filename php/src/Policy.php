@@ -54,11 +54,14 @@ final readonly class Policy
         if ($this->by === self::BY_ENDPOINT) {
             return new Charge($this, Charge::shared("$this->name $route"));
         }
-        $key = $this->by instanceof \Closure ? ($this->by)($request) : null;
-        if ($key !== null) {
-            return new Charge($this, rate_limit_identity($key, "$this->name $route key"));
+        $address = $client ?? 'unknown';
+        if ($this->by === self::BY_CLIENT) {
+            return new Charge($this, rate_limit_identity($address, "$this->name $route"), $client);
         }
-        return new Charge($this, rate_limit_identity($client ?? 'unknown', "$this->name $route"), $client);
+        $key = ($this->by)($request);
+        return new Charge($this, $key === null
+            ? rate_limit_identity($address, "$this->name $route")
+            : rate_limit_identity($key, "$this->name $route key"));
     }
 
     private static function require(bool $holds, string $key, mixed $value, string $rule): void

@@ -102,7 +102,11 @@ final readonly class Rules
     public function route(Request $request): ?Route
     {
         $script = $request->script();
-        foreach (array_filter([Path::canonical($request->target, $script), Path::resolve($script)]) as $path) {
+        $paths = [Path::canonical($request->target, $script)];
+        if (!in_array(basename($script), ['', 'index.php'], true)) {
+            $paths[] = Path::resolve($script); // a web server may rewrite any path to it
+        }
+        foreach (array_filter($paths) as $path) {
             $route = array_find($this->routes, static fn (Route $route) => $route->matches($request->method, $path));
             if ($route !== null) {
                 return $route;

@@ -21,6 +21,7 @@ use RateLimit\OnFailure;
  *         'store' => env('RATE_LIMIT_STORE'),   // a DSN; null: the setting rate_limit.store
  *         'algorithm' => 'counter',             // or 'log'
  *         'on_failure' => 'memory',             // or 'throw', 'open', 'closed'
+ *         'dry_run' => false,                   // true: deny nobody, and mark what would have been denied
  *     ];
  */
 class RateLimitServiceProvider extends ServiceProvider
@@ -32,11 +33,12 @@ class RateLimitServiceProvider extends ServiceProvider
         $this->app->bind(LaravelThrottleRequests::class, ThrottleRequests::class);
         $this->app->bind(ThrottleRequests::class, static function (Application $app): ThrottleRequests {
             $config = $app->make('config');
-            $setting = static fn (string $key, ?string $default) => $config->get("rate_limit.$key", $default);
+            $setting = static fn (string $key, mixed $default) => $config->get("rate_limit.$key", $default);
             return new ThrottleRequests(
                 $app->make(RateLimiter::class),
                 new Meter($setting('store', null), OnFailure::from($setting('on_failure', 'memory'))),
                 Algorithm::from($setting('algorithm', 'counter')),
+                $setting('dry_run', false),
             );
         });
     }

@@ -13,6 +13,7 @@ use Illuminate\Http\Exceptions\ThrottleRequestsException;
 use Illuminate\Http\Request;
 use Illuminate\Routing\Middleware\ThrottleRequests as LaravelThrottleRequests;
 use RateLimit\Algorithm;
+use RateLimit\Answer;
 use RateLimit\Charge;
 use RateLimit\Meter;
 use RateLimit\Policy;
@@ -30,6 +31,7 @@ class ThrottleRequests extends LaravelThrottleRequests
         RateLimiter $limiter,
         private readonly Meter $meter,
         private readonly Algorithm $algorithm = Algorithm::Counter,
+        private readonly bool $dryRun = false,
     ) {
         parent::__construct($limiter);
     }
@@ -122,6 +124,9 @@ class ThrottleRequests extends LaravelThrottleRequests
      */
     private function admit(Request $request, Charge $charge, Verdict $verdict, ?callable $respond): array
     {
+        if ($this->dryRun) {
+            return Answer::observe($verdict)->headers;
+        }
         $headers = $verdict->headers($charge->policy->name);
         if ($verdict->allowed) {
             return $headers;

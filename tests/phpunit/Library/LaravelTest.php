@@ -54,6 +54,15 @@ final class LaravelTest extends TestCase
         self::assertArrayHasKey('retry-after', $denied->headers);
     }
 
+    public function test_a_dry_run_denies_nobody(): void
+    {
+        $application = self::application(['config/rate_limit.php' => "<?php return ['dry_run' => true, 'algorithm' => 'log'];"]);
+        $responses = array_map(static fn () => $application->request('/inline/1'), range(1, 3));
+        self::assertSame([200, 200, 200], array_column($responses, 'status'), self::log($application));
+        self::assertArrayNotHasKey('x-ratelimit-dry-run', $responses[1]->headers);
+        self::assertSame('would-deny', $responses[2]->headers['x-ratelimit-dry-run']);
+    }
+
     public function test_no_limit_is_no_limit(): void
     {
         $response = self::application()->request('/free');

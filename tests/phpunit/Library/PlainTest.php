@@ -183,6 +183,7 @@ final class PlainTest extends TestCase
 
         $others = [
             ['/key', ['X-Api-Key' => 'k', ...$headers]],
+            ['/key', $headers],
             ['/all', $headers],
             ['/', self::throughWorker('192.0.2.1', -120)],
             ['/', ['CF-Connecting-IP' => '192.0.2.3', ...array_slice($headers, 1)]],
@@ -194,7 +195,6 @@ final class PlainTest extends TestCase
             self::assertSame(429, $response->status, json_encode([$target, $sent]));
             self::assertArrayNotHasKey('ratelimit-edge', $response->headers, json_encode([$target, $sent]));
         }
-        self::assertArrayHasKey('ratelimit-edge', $application->request('/key', $headers)->headers, 'the address stands in for the key');
     }
 
     public function test_an_ipv6_denial_is_marked_unless_less_than_the_64_is_one_client(): void

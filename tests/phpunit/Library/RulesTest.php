@@ -53,6 +53,20 @@ final class RulesTest extends TestCase
         yield 'a script and a path that cannot be decoded' => ['/report.php', 'GET', '/report.php/%ff', '/report.php'];
     }
 
+    #[DataProvider('frontControllers')]
+    public function test_a_front_controller_is_not_the_route_of_what_it_does_not_know(string $script): void
+    {
+        $rules = Rules::fromArray(['default' => self::LIMIT, 'routes' => ['/' => self::LIMIT, '/{page}' => self::LIMIT]]);
+        foreach (['/a/b', '/%zz', '*'] as $target) {
+            self::assertNull($rules->route(new Request('GET', $target, ['SCRIPT_NAME' => $script])), $target);
+        }
+    }
+
+    public static function frontControllers(): iterable
+    {
+        return [['/index.php'], [''], ['/blog/index.php']];
+    }
+
     public function test_a_policy_is_called_after_its_route(): void
     {
         $rules = Rules::fromArray(['default' => self::LIMIT, 'routes' => [
