@@ -17,13 +17,15 @@ pub fn warn(message: &str) {
     unsafe { php_log_err_with_severity(message.as_ptr(), LOG_WARNING) };
 }
 
-thread_local!(static REPORTED: RefCell<HashSet<String>> = RefCell::default());
+thread_local!(static REPORTED: RefCell<HashSet<(String, bool)>> = RefCell::default());
 
-/// Reports a store that cannot answer, once per endpoint and process.
+/// Reports a store that cannot answer, once per process for the endpoint as a whole and once for
+/// single keys of it.
 #[cold]
 pub fn failure(error: &StoreError, endpoint: &str) {
+    let whole = error.concerns_endpoint();
     let new = REPORTED.with(|reported| {
-        reported.try_borrow_mut().is_ok_and(|mut seen| seen.insert(endpoint.to_owned()))
+        reported.try_borrow_mut().is_ok_and(|mut seen| seen.insert((endpoint.to_owned(), whole)))
     });
     if new {
         warn(&error.to_string());

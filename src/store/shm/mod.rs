@@ -4,6 +4,7 @@
 //! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
 
 mod counters;
+mod flags;
 mod layout;
 mod lines;
 mod log_word;
@@ -28,6 +29,7 @@ use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
+pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
 
