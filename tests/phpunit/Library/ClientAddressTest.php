@@ -10,8 +10,6 @@ use RateLimit\ClientAddress;
 use RateLimit\InvalidRules;
 use RateLimit\Networks;
 
-require_once __DIR__ . '/bootstrap.php';
-
 final class ClientAddressTest extends TestCase
 {
     private const array PROXIES = ['10.0.0.0/8', '2001:db8:ff::/48'];

@@ -8,8 +8,6 @@ use PHPUnit\Framework\Attributes\DataProvider;
 use PHPUnit\Framework\Attributes\Group;
 use PHPUnit\Framework\TestCase;
 
-require_once __DIR__ . '/bootstrap.php';
-
 /** Laravel's own `throttle`, decided by the extension, in an application that was not written for it. */
 #[Group('frameworks')]
 final class LaravelTest extends TestCase

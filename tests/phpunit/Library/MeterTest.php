@@ -12,8 +12,6 @@ use RateLimit\Meter;
 use RateLimit\Policy;
 use RateLimit\Request;
 
-require_once __DIR__ . '/bootstrap.php';
-
 /** What is taken from several budgets, in this process and in shared memory. */
 final class MeterTest extends TestCase
 {

@@ -8,8 +8,6 @@ use PHPUnit\Framework\Attributes\DataProvider;
 use PHPUnit\Framework\TestCase;
 use RateLimit\Path;
 
-require_once __DIR__ . '/bootstrap.php';
-
 final class PathTest extends TestCase
 {
     #[DataProvider('spellings')]

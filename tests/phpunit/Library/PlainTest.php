@@ -7,8 +7,6 @@ namespace RateLimit\Tests\Library;
 use PHPUnit\Framework\Attributes\DataProvider;
 use PHPUnit\Framework\TestCase;
 
-require_once __DIR__ . '/bootstrap.php';
-
 /** The library without a framework, over HTTP. */
 final class PlainTest extends TestCase
 {

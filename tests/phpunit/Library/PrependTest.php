@@ -7,8 +7,6 @@ namespace RateLimit\Tests\Library;
 use PHPUnit\Framework\Attributes\DataProvider;
 use PHPUnit\Framework\TestCase;
 
-require_once __DIR__ . '/bootstrap.php';
-
 /** An application that knows nothing of the limiter, limited by settings alone. */
 final class PrependTest extends TestCase
 {

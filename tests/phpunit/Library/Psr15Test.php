@@ -7,8 +7,6 @@ namespace RateLimit\Tests\Library;
 use PHPUnit\Framework\Attributes\Group;
 use PHPUnit\Framework\TestCase;
 
-require_once __DIR__ . '/bootstrap.php';
-
 /** The PSR-15 middleware in an application on nyholm/psr7. */
 #[Group('frameworks')]
 final class Psr15Test extends TestCase

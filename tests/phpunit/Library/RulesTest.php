@@ -10,8 +10,6 @@ use RateLimit\InvalidRules;
 use RateLimit\Request;
 use RateLimit\Rules;
 
-require_once __DIR__ . '/bootstrap.php';
-
 final class RulesTest extends TestCase
 {
     private const array LIMIT = ['limit' => 100, 'window' => 60];

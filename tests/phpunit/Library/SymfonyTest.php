@@ -7,8 +7,6 @@ namespace RateLimit\Tests\Library;
 use PHPUnit\Framework\Attributes\Group;
 use PHPUnit\Framework\TestCase;
 
-require_once __DIR__ . '/bootstrap.php';
-
 /** The bundle in a Symfony application: rules for all requests, and a limiter that a controller is given. */
 #[Group('frameworks')]
 final class SymfonyTest extends TestCase
