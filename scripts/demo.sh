@@ -33,7 +33,7 @@ start() {
 
 # broken TEXT: ends the run with what the servers logged.
 broken() {
-    tail -n 20 "$dir"/*.log >&2
+    tail -n 8 "$dir"/*.log >&2
     die "$1"
 }
 
@@ -113,7 +113,7 @@ report() {
 
 provide "${build_packages[@]}" curl nginx php8.4-fpm
 [ -z "$redis" ] || provide redis-server
-build_module
+build_module "$module" php
 
 mkdir -m 755 "$dir" && mkdir -m 777 "$dir/tmp"
 [ -z "$redis" ] || start_redis

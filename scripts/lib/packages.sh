@@ -22,7 +22,8 @@ provide() {
     done
 }
 
-# present PACKAGE: whether what it brings is here already.
+# present PACKAGE: whether what it brings is here already. No grep -q: it stops reading early, and
+# with pipefail the program that is still writing then makes the whole pipe fail.
 present() {
     case $1 in
     ca-certificates) [ -s /etc/ssl/certs/ca-certificates.crt ] || [ -s /etc/pki/tls/cert.pem ] ;;
@@ -34,6 +35,7 @@ present() {
     php8.4-fpm) find_program PHP_FPM php-fpm8.4 php-fpm -n -v ;;
     php8.4-xml) has_extension xmlwriter ;;
     php8.4-*) has_extension "${1#php8.4-}" ;;
+    nodejs) node --version | tr -d v | at_least 20 ;;
     rustup) rustc --version | cut -d ' ' -f 2 | at_least "$rust_version" && has cargo ;;
     rust-clippy) cargo clippy --version ;;
     rustfmt) cargo fmt --version ;;
@@ -46,7 +48,7 @@ present() {
 find_program() {
     local variable=$1 name
     for name in "${!variable:-$2}" "$2" "$3"; do
-        if has "$name" && "$name" "${@:4}" 2>/dev/null | grep -q '\b8\.4\.'; then
+        if has "$name" && "$name" "${@:4}" 2>/dev/null | grep '\b8\.4\.'; then
             export "$variable=$(command -v "$name")"
             return 0
         fi
@@ -54,7 +56,7 @@ find_program() {
     return 1
 }
 
-has_extension() { present php8.4-cli && "$PHP" -m | grep -qix "$1"; }
+has_extension() { present php8.4-cli && "$PHP" -m | grep -ix "$1"; }
 
 # at_least VERSION: whether the version on standard input is that or later.
 at_least() { { echo "$1"; cat; } | sort -VC; }
@@ -80,28 +82,28 @@ provide_rust() {
 }
 
 install_packages() {
-    local package own=() php=()
+    local package own=() newer=()
     has apt-get || die "install these first; the names are those of Debian's packages: $*"
     for package in "$@"; do
         case $package in
         rustup | rust-clippy | rustfmt) has rustup && continue ;;
         esac
         case $package in
-        php* | rustup | valkey*) php+=("$package") ;;
+        nodejs | npm | php* | rustup | valkey*) newer+=("$package") ;;
         *) own+=("$package") ;;
         esac
     done
-    [ ${#own[@]} -gt 0 ] || [ ${#php[@]} -gt 0 ] || return 0
+    [ ${#own[@]} -gt 0 ] || [ ${#newer[@]} -gt 0 ] || return 0
     as_root true
     step "apt-get update" apt_get update
     if is_debian_12; then
         add_debian_13
         install_now ${own[@]+"${own[@]}"}
-        install_now -t trixie ${php[@]+"${php[@]}"}
+        install_now -t trixie ${newer[@]+"${newer[@]}"}
     else
         apt-cache show php8.4-cli >/dev/null 2>&1 || die "this release has no package of PHP 8.4:" \
             "Debian 12 or later, Ubuntu 25.04 or later, or install PHP 8.4 first (missing: $*)"
-        install_now ${own[@]+"${own[@]}"} ${php[@]+"${php[@]}"}
+        install_now ${own[@]+"${own[@]}"} ${newer[@]+"${newer[@]}"}
     fi
     hash -r
 }
@@ -126,12 +128,12 @@ apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock:
 apt_sources() { apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" 'Created-By: Packages'; }
 
 # Asked of the sources: Debian 13's base-files, which PHP's packages bring, changes /etc/os-release.
-is_debian_12() { apt_sources | grep -q '^bookworm main '; }
+is_debian_12() { apt_sources | grep '^bookworm main ' >/dev/null; }
 
 # PHP 8.4 is in Debian 13. At priority 100 nothing comes from there that was not asked for by -t.
 add_debian_13() {
     local mirror list=/etc/apt/sources.list.d/rate_limit-trixie.list
-    apt_sources | grep -q '^trixie main ' && return
+    ! apt_sources | grep '^trixie main ' >/dev/null || return 0
     mirror=$(apt_sources | awk '$1 == "bookworm" && $2 == "main" { print $3; exit }')
     say "Debian 12 has no PHP 8.4: adding Debian 13 from $mirror at priority 100 ($list)"
     echo "deb $mirror trixie main" | as_root tee "$list" >/dev/null

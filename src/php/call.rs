@@ -61,6 +61,22 @@ pub struct Args<'a> {
     call: PhantomData<&'a mut zend_execute_data>,
 }
 
+/// The object whose method was called, alive until the call returns. No reference, since what is
+/// ours stands in front of PHP's part: a write to it by way of a shared reference to that part is
+/// one that the optimiser may drop, and does.
+#[derive(Clone, Copy)]
+pub struct This<'a> {
+    object: *mut zend_object,
+    call: PhantomData<&'a zend_object>,
+}
+
+impl This<'_> {
+    /// Where PHP's part of it is.
+    pub fn as_ptr(self) -> *mut zend_object {
+        self.object
+    }
+}
+
 impl<'a> Args<'a> {
     /// How many were passed.
     pub fn count(&self) -> u32 {
@@ -69,11 +85,9 @@ impl<'a> Args<'a> {
     }
 
     /// The object whose method was called. Only in methods.
-    pub fn this(&self) -> &'a zend_object {
+    pub fn this(&self) -> This<'a> {
         // SAFETY: `This` is an object in a method.
-        let object = unsafe { self.this_value().value.obj };
-        // SAFETY: the frame holds a reference to it until the call returns.
-        unsafe { &*object }
+        This { object: unsafe { self.this_value().value.obj }, call: PhantomData }
     }
 
     fn this_value(&self) -> &zval {

@@ -15,7 +15,7 @@ use ext_php_rs::ffi::{
 };
 use ext_php_rs::types::Zval;
 
-use super::call::native;
+use super::call::{This, native};
 use super::exceptions;
 use super::limiter::{self, Bound};
 use super::zend::{
@@ -97,37 +97,39 @@ fn declare(name: &str, interface: *mut zend_class_entry) -> *mut zend_class_entr
 }
 
 /// Which algorithm the object's class stands for.
-pub fn algorithm(object: &zend_object) -> Algorithm {
-    if object.ce == LOG.get() { Algorithm::Log } else { Algorithm::Counter }
+pub fn algorithm(this: This<'_>) -> Algorithm {
+    // SAFETY: a live object.
+    if unsafe { (*this.as_ptr()).ce } == LOG.get() { Algorithm::Log } else { Algorithm::Counter }
 }
 
 /// The name of an object's class.
-pub fn name(object: &zend_object) -> String {
-    object.get_class_name().unwrap_or_default()
+pub fn name(this: This<'_>) -> String {
+    // SAFETY: a live object.
+    unsafe { &*this.as_ptr() }.get_class_name().unwrap_or_default()
 }
 
 /// The object's limiter; none before it was constructed.
-pub fn bound(object: &zend_object) -> Option<&Bound> {
-    // SAFETY: every object of these two classes was made by `create`, and its limiter is set once.
-    unsafe { &(*container(object)).bound }.as_ref()
+pub fn bound<'a>(this: This<'a>) -> Option<&'a Bound> {
+    let object = container(this.as_ptr());
+    // SAFETY: `create` made the object, and its limiter is set once and lives as long as it does.
+    unsafe { &(*object).bound }.as_ref()
 }
 
 /// Gives the object its limiter, once.
-pub fn bind(object: &zend_object, limiter: Bound) -> Result<(), Thrown> {
-    if bound(object).is_some() {
-        let again = format!("{}::__construct() must not be called twice", name(object));
+pub fn bind(this: This<'_>, limiter: Bound) -> Result<(), Thrown> {
+    if bound(this).is_some() {
+        let again = format!("{}::__construct() must not be called twice", name(this));
         return Err(exceptions::error(&again));
     }
-    let object = container(object);
+    let object = container(this.as_ptr());
     // SAFETY: `create` made the object, and nothing can refer to a limiter that is not there.
     unsafe { (*object).bound = Some(limiter) };
     Ok(())
 }
 
-fn container(object: &zend_object) -> *mut Object {
-    let object = ptr::from_ref(object).cast_mut();
-    // SAFETY: `create` put it there, within one allocation.
-    unsafe { object.byte_sub(offset_of!(Object, std)) }.cast()
+/// The whole of an object that `create` made. Good to read and write only for those.
+fn container(object: *mut zend_object) -> *mut Object {
+    object.wrapping_byte_sub(offset_of!(Object, std)).cast()
 }
 
 fn handlers() -> &'static zend_object_handlers {
@@ -162,9 +164,8 @@ unsafe extern "C" fn create(class: *mut zend_class_entry) -> *mut zend_object {
 }
 
 unsafe extern "C" fn free(object: *mut zend_object) {
-    // SAFETY: the engine frees a live object, once.
-    let limiter = container(unsafe { &*object });
-    // SAFETY: as above. The destructors of a client object may run in here.
+    let limiter = container(object);
+    // SAFETY: the engine frees a live object, once. The destructors of a client object may run in here.
     let taken = unsafe { (*limiter).bound.take() };
     drop(taken);
     // SAFETY: as above; the engine frees the allocation itself.
@@ -177,8 +178,10 @@ unsafe extern "C" fn get_gc(
     table: *mut *mut zval,
     count: *mut i32,
 ) -> *mut HashTable {
+    let limiter = container(object);
     // SAFETY: the engine asks about a live object.
-    let held = bound(unsafe { &*object }).and_then(|bound| bound.backend.object());
+    let bound = unsafe { &(*limiter).bound };
+    let held = bound.as_ref().and_then(|bound| bound.backend.object());
     // SAFETY: the engine's own places for the answer.
     unsafe { *table = held.map_or(ptr::null_mut(), |held: &Zval| ptr::from_ref(held).cast_mut()) };
     // SAFETY: as above.

@@ -99,7 +99,7 @@ final class Origin
             $group = posix_getgrgid(posix_getpwnam($user)['gid'])['name'];
             $conf .= "[$name]\nuser = $user\ngroup = $group\nlisten = $this->folder/$name.sock\nlisten.mode = 0666\n"
                 . "pm = static\npm.max_children = " . self::WORKERS . "\n"
-                . "php_admin_value[error_log] = $this->folder/php-$name.log\n";
+                . "php_admin_flag[log_errors] = on\n";
             foreach ($pool['env'] ?? [] as $variable => $value) {
                 $conf .= "env[$variable] = $value\n";
             }
