@@ -60,7 +60,7 @@ pub trait Store {
 /// What the workers of one host know together about stores that are elsewhere.
 ///
 /// `scope` stands for one such store: its address, credentials and prefix. Instants are by
-/// [`crate::clock::steady`].
+/// the host's steady clock.
 pub trait Host: Store {
     /// Whether a denial of this very question, of cost 1, still holds at `now`.
     fn denial(&self, scope: u64, call: &Call<'_>, now: Micros) -> Denial;
