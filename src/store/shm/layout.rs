@@ -71,8 +71,8 @@ pub(super) const VERSION: u32 = 1;
 
 /// Locks. Enough that two of 16 workers rarely meet, few enough to write at creation.
 pub(super) const STRIPES: usize = 512;
-/// Slots of a bucket. An identity has two buckets, so a table is about 95 % full before anything
-/// is evicted.
+/// Slots of a bucket. An identity has two buckets, so nothing is evicted from a table that is up to
+/// 70 % full, and one in 700 identities from one that is 85 % full (measured).
 pub(super) const BUCKET: usize = 8;
 /// Entries of a line.
 pub(super) const ENTRIES: u32 = 10;

@@ -199,7 +199,8 @@ impl Region {
     pub fn usage(&self) -> Usage {
         let stats = &self.header[0].stats;
         let share = |used: &std::sync::atomic::AtomicU64, of: usize| Share {
-            used: used.load(Relaxed), // a statistic
+            // A statistic, which may lag behind a killed worker and so even fall below 0.
+            used: (used.load(Relaxed) as i64).clamp(0, of as i64) as u64,
             of: of as u64,
         };
         let slots = super::layout::BUCKET;
