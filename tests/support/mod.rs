@@ -4,4 +4,9 @@
 pub mod conformance;
 pub mod corpus;
 pub mod model;
+#[cfg(feature = "redis")]
+pub mod network;
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "redis")]
 pub mod server;
