@@ -6,15 +6,20 @@
 //! is, stands twice; every answer is checked to be the one that `core` gives to the same facts.
 #![forbid(unsafe_code)]
 
+mod answer;
+mod cluster;
 mod connection;
 mod decimal;
 mod dsn;
 mod endpoint;
 mod keys;
+mod link;
 mod resp;
 mod script;
+mod sentinel;
 mod server_clock;
 mod socket;
+mod tls;
 mod transport;
 
 use std::rc::Rc;
