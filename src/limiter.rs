@@ -68,6 +68,7 @@ impl<S: Store, M: Store> Limiter<S, M> {
     /// # Errors
     /// [`StoreError`] where the store cannot answer and the policy is [`OnFailure::Throw`], or the
     /// policy is [`OnFailure::Memory`] and shared memory cannot answer either.
+    #[inline]
     pub fn attempt(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
         let call = self.call(identity, cost);
         match self.store.attempt(&call) {
