@@ -42,9 +42,10 @@ phpunit_with() {
     PHP_INI_SCAN_DIR=$scanned "$PHP" "$(command -v phpunit)"
 }
 
-provide "${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit \
-    redis-server rust-clippy rustfmt
-[ -z "$all" ] || provide curl nodejs npm shellcheck
+packages=("${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit
+    redis-server rust-clippy rustfmt valkey-server)
+[ -z "$all" ] || packages+=(curl nodejs npm shellcheck)
+provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check
 step "cargo clippy" clippy --all-targets --features frozen-clock
