@@ -42,8 +42,8 @@ phpunit_with() {
     PHP_INI_SCAN_DIR=$scanned "$PHP" "$(command -v phpunit)"
 }
 
-packages=("${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit
-    redis-server rust-clippy rustfmt valkey-server)
+packages=("${build_packages[@]}" nginx php-predis php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml
+    phpunit redis-server rust-clippy rustfmt valkey-server)
 [ -z "$all" ] || packages+=(curl nodejs npm shellcheck)
 provide "${packages[@]}"
 

@@ -34,6 +34,7 @@ present() {
     php8.4-dev) find_program PHP_CONFIG php-config8.4 php-config --version ;;
     php8.4-fpm) find_program PHP_FPM php-fpm8.4 php-fpm -n -v ;;
     php8.4-xml) has_extension xmlwriter ;;
+    php-*) dpkg-query -W -f '${Status}' "$1" | grep '^install ok installed' ;;
     php8.4-*) has_extension "${1#php8.4-}" ;;
     nodejs) node --version | tr -d v | at_least 20 ;;
     rustup) rustc --version | cut -d ' ' -f 2 | at_least "$rust_version" && has cargo ;;
