@@ -26,8 +26,8 @@ run_tests() {
 
 # A run that finds no test ends well in the eyes of run-tests.php, and not in ours.
 phpt() {
-    TEST_PHP_EXECUTABLE=$PHP NO_INTERACTION=1 "$PHP" -n "$(run_tests)" -n -q --show-diff \
-        -d "extension=$1" tests/phpt | tee "$work/phpt" &&
+    TEST_PHP_EXECUTABLE=$PHP NO_INTERACTION=1 "$PHP" -n "$(run_tests)" -n -q --no-color \
+        --no-progress --show-diff -d "extension=$1" tests/phpt | tee "$work/phpt" &&
         grep '^Tests passed *: *[1-9]' "$work/phpt" >/dev/null
 }
 
