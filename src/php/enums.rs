@@ -1,8 +1,8 @@
 //! `RateLimit\OnFailure` and `RateLimit\Source`.
 
 use ext_php_rs::ffi::{
-    IS_OBJECT, IS_OBJECT_EX, IS_STRING, zend_class_entry, zend_enum_add_case, zend_enum_get_case,
-    zend_register_internal_enum, zend_value, zval,
+    IS_OBJECT, IS_OBJECT_EX, IS_STRING, ZEND_ACC_FINAL, zend_class_entry, zend_enum_add_case,
+    zend_enum_get_case, zend_register_internal_enum, zend_value, zval,
 };
 use ext_php_rs::types::ZendStr;
 
@@ -38,6 +38,8 @@ fn declare(name: &std::ffi::CStr, cases: &[(&str, &str)]) -> *mut zend_class_ent
     // SAFETY: module start; the name is copied and the table ends at once.
     let class =
         unsafe { zend_register_internal_enum(name.as_ptr(), IS_STRING as u8, [END].as_ptr()) };
+    // SAFETY: registered. PHP marks its own so only when it compiles them.
+    unsafe { (*class).ce_flags |= ZEND_ACC_FINAL };
     for (case, value) in cases {
         let mut value = value::string(zend::interned(value));
         // SAFETY: both strings are permanent, so neither needs a release.

@@ -109,13 +109,13 @@ impl Bound {
     #[inline(always)]
     fn decide<R>(
         &self,
-        ask: impl FnOnce(&mut Limiter<&Backend, &Memory>) -> Result<R, StoreError>,
+        ask: impl FnOnce(&mut Limiter<'_, &Backend, &Memory>) -> Result<R, StoreError>,
     ) -> Result<R, Thrown> {
         self.backend.not_in_transaction()?;
         let answer = ask(&mut Limiter {
             store: &self.backend,
             memory: &self.memory,
-            source: self.backend.source(),
+            remote: self.backend.remote(),
             algorithm: self.algorithm,
             limit: self.limit,
             on_failure: self.on_failure,

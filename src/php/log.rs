@@ -17,17 +17,19 @@ pub fn warn(message: &str) {
     unsafe { php_log_err_with_severity(message.as_ptr(), LOG_WARNING) };
 }
 
-thread_local!(static REPORTED: RefCell<HashSet<(String, bool)>> = RefCell::default());
+thread_local!(static REPORTED: RefCell<HashSet<String>> = RefCell::default());
 
-/// Reports a store that cannot answer, once per process for the endpoint as a whole and once for
-/// single keys of it.
+/// Reports an outage, of which it is told once, or an error about single keys of an endpoint, once
+/// per process.
 #[cold]
-pub fn failure(error: &StoreError, endpoint: &str) {
-    let whole = error.concerns_endpoint();
-    let new = REPORTED.with(|reported| {
-        reported.try_borrow_mut().is_ok_and(|mut seen| seen.insert((endpoint.to_owned(), whole)))
-    });
-    if new {
+pub fn failure(error: &StoreError) {
+    let known = match error {
+        StoreError::Key { endpoint, .. } => REPORTED.with(|reported| {
+            reported.try_borrow_mut().is_ok_and(|mut seen| !seen.insert(endpoint.clone()))
+        }),
+        _ => false,
+    };
+    if !known {
         warn(&error.to_string());
     }
 }

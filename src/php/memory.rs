@@ -11,9 +11,10 @@ use sha2::{Digest, Sha256};
 
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
+use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
-use crate::store::{Call, Store, StoreError};
+use crate::store::{Call, Denial, Gate, Host, Store, StoreError, Ticket};
 
 /// What this process and its children share.
 struct Shared {
@@ -125,6 +126,42 @@ impl Store for &Memory {
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         self.get()?.reset(call)
+    }
+}
+
+/// Without a region nothing is remembered and every caller tries.
+impl Host for &Memory {
+    #[inline]
+    fn denial(&self, scope: u64, call: &Call<'_>, now: Micros) -> Denial {
+        self.0.map_or(Denial::Unknown(None), |shm| shm.denial(scope, call, now))
+    }
+
+    fn remember(&self, ticket: Ticket, verdict: &Verdict, asked: Micros) {
+        if let Some(shm) = self.0 {
+            shm.remember(ticket, verdict, asked);
+        }
+    }
+
+    fn forget(&self, scope: u64, call: &Call<'_>) {
+        if let Some(shm) = self.0 {
+            shm.forget(scope, call);
+        }
+    }
+
+    #[inline]
+    fn gate(&self, scope: u64, now: Micros, retry_interval: Micros) -> Gate {
+        self.0.map_or(Gate::Open, |shm| shm.gate(scope, now, retry_interval))
+    }
+
+    #[inline]
+    fn answered(&self, scope: u64) {
+        if let Some(shm) = self.0 {
+            shm.answered(scope);
+        }
+    }
+
+    fn failed(&self, scope: u64, now: Micros, most: u32, retry_interval: Micros) -> bool {
+        self.0.is_none_or(|shm| shm.failed(scope, now, most, retry_interval))
     }
 }
 

@@ -2,6 +2,8 @@
 
 declare(strict_types=1);
 
+require __DIR__ . '/../../php/autoload.php';
+
 spl_autoload_register(static function (string $class): void {
     $prefix = 'RateLimit\\Tests\\';
     if (str_starts_with($class, $prefix)) {

@@ -6,3 +6,5 @@ pub mod corpus;
 pub mod forks;
 pub mod model;
 pub mod server;
+#[cfg(feature = "cli")]
+pub mod tool;
