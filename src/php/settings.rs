@@ -22,6 +22,9 @@ use crate::store::redis::{ClockMode, Layout};
 
 /// ZEND_INI_STAGE_STARTUP of zend_ini.h: php.ini and the command line.
 const STARTUP: c_int = 1;
+/// ZEND_INI_STAGE_DEACTIVATE: at a request's end the engine puts back what was in force before the
+/// request tried to change it, also where that was refused.
+const DEACTIVATE: c_int = 8;
 
 /// Takes a value (and the stage), or says the rule that it breaks.
 type Take = fn(&[u8], c_int) -> Result<(), &'static str>;
@@ -147,7 +150,7 @@ fn clock_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
 }
 
 fn at_startup(stage: c_int) -> Result<(), &'static str> {
-    if stage == STARTUP { Ok(()) } else { Err("can only be set in php.ini") }
+    if matches!(stage, STARTUP | DEACTIVATE) { Ok(()) } else { Err("can only be set in php.ini") }
 }
 
 /// What happens when a store cannot answer.
