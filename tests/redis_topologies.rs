@@ -22,7 +22,7 @@ struct Cluster(Vec<Server>);
 impl Cluster {
     fn start() -> Self {
         let arguments = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1500"];
-        let servers: Vec<_> = (0..6).map(|_| Server::start("redis-server", &arguments)).collect();
+        let servers: Vec<_> = (0..6).map(|_| Server::with(&arguments)).collect();
         let addresses = servers.iter().map(|server| format!("127.0.0.1:{}", server.port));
         let created = Command::new("redis-cli")
             .args(["--cluster", "create"])
@@ -191,8 +191,7 @@ fn a_cluster_fails_over_and_every_call_before_that_ends_in_time() {
 #[ignore = "needs a master, a replica and a sentinel"]
 fn sentinel_leads_to_the_master_before_and_after_a_failover() {
     let mut master = Server::redis();
-    let replica =
-        Server::start("redis-server", &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+    let replica = Server::with(&["--replicaof", &format!("127.0.0.1 {}", master.port)]);
     let sentinel = Server::sentinel(&master);
     let dsn = |name: &str| {
         Dsn::parse(&format!("redis-sentinel://127.0.0.1:1,127.0.0.1:{}/{name}", sentinel.port))
