@@ -40,7 +40,7 @@ pub const ALIAS: zend_function_entry =
     zend::function(c"rateLimitIdentity", native!(rate_limit_identity), ARGUMENTS, 0);
 
 /// Wiped when dropped.
-type Secret = Zeroizing<Vec<u8>>;
+pub type Secret = Zeroizing<Vec<u8>>;
 
 /// What this thread keeps, so that a salt is hashed once and a file read once.
 #[derive(Default)]
@@ -57,14 +57,19 @@ pub fn prepare() {
     RANDOM.get_or_init(rand::random);
 }
 
-/// Reads a salt file and keeps it. At module start for php.ini's, since privileges may be dropped
-/// later.
-pub fn read_salt_file(path: &[u8]) {
+/// The salt in the file at `path`, read once by a process. At module start for php.ini's, since
+/// privileges may be dropped later.
+pub fn salt_file(path: &[u8]) -> Result<Secret, String> {
+    let kept = |kept: &Kept| kept.files.iter().find(|(known, _)| known == path).cloned();
+    if let Some((_, known)) = KEPT.with_borrow(kept) {
+        return known;
+    }
     let read = read(path);
     if let Err(error) = &read {
         log::warn(error);
     }
-    KEPT.with_borrow_mut(|kept| kept.files.push((path.to_vec(), read)));
+    KEPT.with_borrow_mut(|kept| kept.files.push((path.to_vec(), read.clone())));
+    read
 }
 
 fn rate_limit_identity(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
@@ -88,10 +93,6 @@ impl Kept {
         }
         &self.prepared.get_or_insert_with(|| (salt.clone(), Salt::new(salt))).1
     }
-
-    fn file(&self, path: &[u8]) -> Option<Result<Secret, String>> {
-        self.files.iter().find(|(kept, _)| kept == path).map(|(_, read)| read.clone())
-    }
 }
 
 fn salt() -> Result<Secret, String> {
@@ -109,14 +110,7 @@ fn salt() -> Result<Secret, String> {
         }
         return Ok(Zeroizing::new(RANDOM.get_or_init(rand::random).to_vec()));
     }
-    let known = KEPT.with(|kept| kept.try_borrow().ok().and_then(|kept| kept.file(&path)));
-    let salt = match known {
-        Some(known) => known?,
-        None => {
-            read_salt_file(&path);
-            read(&path)?
-        }
-    };
+    let salt = salt_file(&path)?;
     short(&salt, "rate_limit.salt_file");
     Ok(salt)
 }
