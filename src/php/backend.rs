@@ -190,7 +190,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call),
+            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(report_memory),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -198,7 +198,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call),
+            Backend::Memory(mut shared) => shared.peek(call).inspect_err(report_memory),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }
@@ -206,6 +206,11 @@ impl Store for &Backend {
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         self.ask_server(|store| store.reset(call))
     }
+}
+
+#[cold]
+fn report_memory(error: &StoreError) {
+    log::failure(error, "memory://");
 }
 
 fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {
