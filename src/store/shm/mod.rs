@@ -13,6 +13,8 @@ mod layout;
 mod lines;
 mod log_word;
 mod logs;
+#[cfg(test)]
+mod model;
 mod rank;
 mod region;
 mod segment;
