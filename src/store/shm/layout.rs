@@ -40,8 +40,10 @@
 //!
 //! # Reader, writer
 //! A counter is read by one load and written by one compare-and-swap, with nothing held. A log is
-//! read and written with its stripe held: entries and links first, in places that the word does
-//! not reach yet; then the word, in one store; then the lines that it no longer reaches are freed.
+//! written with its stripe held: entries and links first, in places that the word does not reach
+//! yet; then the word, in one store; then the lines that it no longer reaches are freed. It is read
+//! with its stripe held, or without: then a word that is the same before and after vouches for
+//! what was read in between.
 //!
 //! # What a crash leaves
 //! | killed | left |
