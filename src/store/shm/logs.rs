@@ -69,6 +69,9 @@ impl<'a> Logs<'a> {
 
     /// Decides and records nothing.
     pub fn peek(self, ask: &Ask) -> Result<Verdict, StoreError> {
+        if let Some(denied) = self.denied(ask) {
+            return Ok(denied);
+        }
         let holding = self.hold(ask.tag)?;
         let (facts, now) = match self.find(ask) {
             Some(number) => self.open(number, &holding).facts(ask),
