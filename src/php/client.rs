@@ -173,6 +173,10 @@ impl Transport for Through<'_> {
         Ok(()) // the object has its own timeouts
     }
 
+    fn patience(&self) -> Micros {
+        Micros::MAX // and they are not known
+    }
+
     fn run(
         &mut self,
         script: &'static Script,

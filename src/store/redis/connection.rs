@@ -88,6 +88,10 @@ impl Transport for SharedConnection {
         Ok(())
     }
 
+    fn patience(&self) -> Micros {
+        self.deadline.timeout
+    }
+
     fn run(
         &mut self,
         script: &'static Script,
