@@ -128,7 +128,7 @@ fn memory_file_is(_: &[u8], stage: c_int) -> Result<(), &'static str> {
 
 fn salt_file_is(value: &[u8], stage: c_int) -> Result<(), &'static str> {
     if stage == STARTUP && !value.is_empty() {
-        identity::read_salt_file(value); // now, since privileges may be dropped later
+        identity::read_salt_file(value); // kept, and logged if it fails
     }
     Ok(())
 }
@@ -233,7 +233,7 @@ unsafe extern "C" fn on_modify(
             // SAFETY: the engine passes the entry that changes.
             let name = unsafe { (*entry).name };
             // SAFETY: an entry has a name.
-            refuse(unsafe { value::bytes(name) }, value, rule);
+            refuse(unsafe { value::bytes(name) }, value, rule, stage);
             -1
         }
         Err(_) => -1,
@@ -241,7 +241,8 @@ unsafe extern "C" fn on_modify(
 }
 
 #[cold]
-fn refuse(name: &[u8], value: &[u8], rule: &str) {
+fn refuse(name: &[u8], value: &[u8], rule: &str, stage: c_int) {
     let show = String::from_utf8_lossy;
-    log::warn(&format!("{} = \"{}\" {rule}; it is ignored", show(name), show(value)));
+    let message = format!("{} = \"{}\" {rule}; it is ignored", show(name), show(value));
+    if stage == STARTUP { log::warn(&message) } else { log::warn_in_request(message) }
 }

@@ -98,13 +98,17 @@ final class Server
         }
     }
 
-    /** A Redis server on a unix socket in `$folder`, open to every user of this machine. */
-    public static function redis(string $folder): self
+    /**
+     * A Redis server on a unix socket in `$folder`, open to every user of this machine.
+     *
+     * @param list<string> $options
+     */
+    public static function redis(string $folder, array $options = []): self
     {
         $socket = "$folder/redis.sock";
         return new self(
-            ['redis-server', '--port', '0', '--unixsocket', $socket, '--unixsocketperm', '777', '--save', '', '--dir', $folder],
-            fn (): bool => file_exists($socket),
+            ['redis-server', '--port', '0', '--unixsocket', $socket, '--unixsocketperm', '777', '--save', '', '--dir', $folder, ...$options],
+            fn (): bool => (bool) @stream_socket_client("unix://$socket"),
         );
     }
 
