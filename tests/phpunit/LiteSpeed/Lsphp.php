@@ -12,7 +12,8 @@ use RateLimit\Tests\Library\Module;
 /** The stand-in for LiteSpeed's lsphp (lsphp.c), compiled once, running in a private folder. */
 final class Lsphp
 {
-    private const array LIBRARIES = ['/usr/lib/libphp8.4.so', '/usr/lib/libphp.so', '/usr/local/lib/libphp.so'];
+    /** PHP as a library, from Debian's package libphp8.4-embed. */
+    private const string LIBRARY = '/usr/lib/libphp8.4.so';
 
     public readonly string $folder;
     private readonly Server $server;
@@ -106,9 +107,9 @@ final class Lsphp
             $folder = Server::folder();
             register_shutdown_function(Server::remove(...), $folder);
             $binary = "$folder/lsphp";
-            $library = current(array_filter(self::LIBRARIES, file_exists(...)));
             $includes = trim(shell_exec((getenv('PHP_CONFIG') ?: 'php-config') . ' --includes'));
-            exec("cc -std=gnu17 -Wall -Werror -O1 $includes -o $binary " . __DIR__ . "/lsphp.c $library 2>&1", $output, $status);
+            $files = __DIR__ . '/lsphp.c ' . self::LIBRARY;
+            exec("cc -std=gnu17 -Wall -Werror -O1 $includes -o $binary $files 2>&1", $output, $status);
             $status === 0 || throw new \RuntimeException("lsphp.c: " . implode("\n", $output));
         }
         return $binary;
