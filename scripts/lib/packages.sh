@@ -94,7 +94,7 @@ install_packages() {
         rust-clippy | rustfmt) # of a toolchain by rustup, and in conflict with its package
             has rustup || [[ " $* " == *" rustup "* ]] || own+=("$package")
             ;;
-        nodejs | npm | php* | valkey*) newer+=("$package") ;;
+        lib*php8.4* | nodejs | npm | php* | valkey*) newer+=("$package") ;;
         *) own+=("$package") ;;
         esac
     done
