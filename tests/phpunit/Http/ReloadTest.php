@@ -81,6 +81,7 @@ final class ReloadTest extends TestCase
             'extension' => $module,
             'rate_limit.memory_file' => "$this->folder/region",
             'rate_limit.salt_file' => "$this->folder/salt",
+            'rate_limit.breaker' => 'what is refused and logged when the module starts',
         ]);
         $server->get('/module.php', 50);
         $clients = array_map(fn (int $n): Load => new Load("{$server->url()}/module.php"), range(1, 4));

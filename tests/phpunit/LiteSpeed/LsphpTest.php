@@ -146,7 +146,7 @@ final class LsphpTest extends TestCase
         self::assertSame('', $lsphp->log());
     }
 
-    public function test_a_size_given_by_a_virtual_host_is_refused_once_a_request_and_changes_nothing(): void
+    public function test_a_size_given_by_a_virtual_host_is_refused_and_changes_nothing(): void
     {
         $lsphp = new Lsphp(children: 0, ini: ['rate_limit.memory_size' => '8M']);
         $code = 'echo rate_limit_status()["memory"]["size"], " ", rate_limit_status()["settings"]["memory_size"];';
