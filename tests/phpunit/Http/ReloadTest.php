@@ -98,18 +98,6 @@ final class ReloadTest extends TestCase
         self::assertGreaterThan(100, array_sum(array_map(array_sum(...), $statuses)), 'hardly any request was made');
     }
 
-    public function test_virtual_hosts_of_one_apache_are_apart_by_their_namespace(): void
-    {
-        $apache = new Apache(['extension' => Module::path()], <<<'CONF'
-            <If "%{QUERY_STRING} =~ /tenant=one/">
-                php_admin_value rate_limit.namespace one
-            </If>
-            CONF);
-        $apache->get(self::CHECK . '&tenant=one', 5);
-        self::assertSame(429, $apache->get(self::CHECK . '&tenant=one')[0]->status);
-        self::assertSame(['4'], $this->remaining($apache), $apache->log());
-    }
-
     /** As ./build.sh install does. */
     private static function install(string $path): void
     {
