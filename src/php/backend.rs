@@ -170,10 +170,7 @@ impl Backend {
             Self::Memory(shared) => ask(&mut { *shared }),
             Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => ask(&mut *store),
-                Err(_) => Err(StoreError::Unavailable {
-                    endpoint: endpoint.clone(),
-                    detail: "a call that a signal interrupted is still using it".to_owned(),
-                }),
+                Err(_) => Err(StoreError::InUse { endpoint: endpoint.clone() }),
             },
             Self::Client(client) => {
                 let naming = Naming {
