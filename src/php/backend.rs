@@ -13,13 +13,15 @@ use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
 use super::zend::Thrown;
 use super::{clocks, exceptions, log, settings, settings_text};
+use crate::clock;
+use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
     Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
 };
 use crate::store::shm::Shm;
-use crate::store::{Call, Store, StoreError};
+use crate::store::{Call, Owed, Store, StoreError};
 
 /// The classes and types of the first argument, as PHP writes them.
 const TYPES: &str = "Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface|string|null";
@@ -167,6 +169,7 @@ impl Backend {
                 Err(_) => Err(StoreError::Unavailable {
                     endpoint: endpoint.clone(),
                     detail: "a call that a signal interrupted is still using it".to_owned(),
+                    sent: false,
                 }),
             },
             Self::Client(client) => {
@@ -199,6 +202,21 @@ impl Store for &Backend {
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         self.decide(|mut memory| memory.reset(call), |store| store.reset(call))
+    }
+
+    fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError> {
+        self.decide(|mut memory| memory.settle(call, debt), |store| store.settle(call, debt))
+    }
+
+    fn time(&self, steady: Micros) -> Micros {
+        match self {
+            Backend::Memory(shared) => shared.time(steady),
+            Backend::Server { store, .. } => match store.try_borrow() {
+                Ok(store) => store.time(steady),
+                Err(_) => clock::wall(), // as in `decide`
+            },
+            Backend::Client(client) => client.clock().stamp(settings::clock(), steady),
+        }
     }
 }
 

@@ -69,6 +69,11 @@ impl Client {
         &self.endpoint
     }
 
+    /// The clock of the server at the other end.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
+    }
+
     /// The exception behind the last failure, for the one that PHP will see.
     pub fn take_cause(&self) -> Option<Zval> {
         self.cause.take()
@@ -133,7 +138,9 @@ impl Client {
     }
 
     fn unavailable(&self, detail: String) -> Refusal {
-        Refusal::Failed(StoreError::Unavailable { endpoint: self.endpoint.clone(), detail })
+        // The object does not say what it had sent.
+        let endpoint = self.endpoint.clone();
+        Refusal::Failed(StoreError::Unavailable { endpoint, detail, sent: true })
     }
 }
 
@@ -158,7 +165,7 @@ impl Through<'_> {
 
     fn protocol(&self, expected: &str) -> StoreError {
         let detail = format!("expected {expected}");
-        StoreError::Protocol { endpoint: self.endpoint(), detail }
+        StoreError::Protocol { endpoint: self.endpoint(), detail, sent: true }
     }
 }
 

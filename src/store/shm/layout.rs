@@ -67,7 +67,7 @@ use super::segment::Mutex;
 /// "rlimit" and two zero bytes, as a little-endian number.
 pub(super) const MAGIC: u64 = 0x0000_7469_6d69_6c72;
 /// Changes whenever anything in this file does.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Locks. Enough that two of 16 workers rarely meet, few enough to write at creation.
 pub(super) const STRIPES: usize = 512;
@@ -199,7 +199,11 @@ pub(super) struct Breaker {
     pub word: AtomicU64,
     /// Failures since the region was made.
     pub failures: AtomicU64,
-    _unused: [AtomicU64; 5],
+    /// Until when, by the steady clock, an identity may owe it units that still count.
+    pub debts_until: AtomicU64,
+    /// What its clock is ahead of the steady clock, microseconds; 0: not known.
+    pub ahead: AtomicU64,
+    _unused: [AtomicU64; 3],
 }
 
 const _: () = assert!(size_of::<Header>() == 4096);
