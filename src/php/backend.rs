@@ -157,15 +157,21 @@ impl Backend {
         }
     }
 
-    fn decide<R>(
+    /// Whether asking it may run PHP code.
+    pub fn runs_php(&self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+
+    /// Asks a server.
+    #[inline(never)]
+    fn ask_server<R>(
         &self,
-        memory: impl FnOnce(Shm) -> Result<R, StoreError>,
-        server: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
+        ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
         match self {
-            Self::Memory(shared) => memory(*shared),
+            Self::Memory(shared) => ask(&mut { *shared }),
             Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
-                Ok(mut store) => server(&mut *store),
+                Ok(mut store) => ask(&mut *store),
                 Err(_) => Err(StoreError::Unavailable {
                     endpoint: endpoint.clone(),
                     detail: "a call that a signal interrupted is still using it".to_owned(),
@@ -178,7 +184,7 @@ impl Backend {
                     cluster: client.is_cluster(),
                     layout: settings::log_layout(),
                 };
-                server(&mut RedisStore::new(Through(client), naming, settings::clock()))
+                ask(&mut RedisStore::new(Through(client), naming, settings::clock()))
             }
         }
     }
@@ -191,17 +197,26 @@ fn scope(store: &impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// Shared memory first and inlined: there a call takes less time than a detour.
 impl Store for &Backend {
+    #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.decide(|mut memory| memory.attempt(call), |store| store.attempt(call))
+        match **self {
+            Backend::Memory(mut shared) => shared.attempt(call),
+            _ => self.ask_server(|store| store.attempt(call)),
+        }
     }
 
+    #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.decide(|mut memory| memory.peek(call), |store| store.peek(call))
+        match **self {
+            Backend::Memory(mut shared) => shared.peek(call),
+            _ => self.ask_server(|store| store.peek(call)),
+        }
     }
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
-        self.decide(|mut memory| memory.reset(call), |store| store.reset(call))
+        self.ask_server(|store| store.reset(call))
     }
 
     fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError> {

@@ -82,9 +82,9 @@ pub struct Owed {
 /// `scope` stands for one such store: its address, credentials and prefix. Instants called `now` or
 /// `asked` are by the steady clock, those called `at` by the store's clock.
 ///
-/// Under [`crate::limiter::OnFailure::Memory`] a host keeps, beside the store's state, a copy of what
-/// it has seen the store admit; in the store's absence it decides on that copy. What it then admits
-/// it also writes down as a debt of that identity, for [`Store::settle`].
+/// Under the failure policy `memory` a host keeps, beside the store's state, a copy of what it has
+/// seen the store admit; in the store's absence it decides on that copy. What it then admits it also
+/// writes down as a debt of that identity, for [`Store::settle`].
 pub trait Host {
     /// Whether a denial of this very question, of cost 1, still holds at `now`.
     fn denial(&self, scope: u64, call: &Call<'_>, now: Micros) -> Denial;

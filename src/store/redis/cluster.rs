@@ -15,8 +15,6 @@ use super::socket::{Deadline, Failure, Socket};
 
 /// Number of slots.
 const SLOTS: u16 = 16_384;
-/// How often one call follows a redirection.
-const MOST_REDIRECTIONS: usize = 5;
 /// How long a slot in the middle of a move is given, before the call is made again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(2);
 
@@ -56,10 +54,10 @@ impl Cluster {
     ) -> Result<R, Failure> {
         let mut node = self.node(slot(key))?;
         let mut result = self.link(&node, endpoint, deadline)?.exchange(encode, deadline, read);
-        for _ in 0..MOST_REDIRECTIONS {
-            let Err(Failure::Server(message)) = &result else { break };
-            let message = message.clone();
-            match redirection(&message, &node) {
+        loop {
+            let Err(Failure::Server(message)) = &result else { return result };
+            match redirection(message, &node) {
+                None => return result,
                 Some(Redirection::Moved(to)) => {
                     self.learn(&to, endpoint, deadline)?;
                     node = to;
@@ -71,11 +69,10 @@ impl Cluster {
                     continue;
                 }
                 Some(Redirection::TryAgain) => std::thread::sleep(TRY_AGAIN_AFTER),
-                None => break,
             }
+            deadline.left()?;
             result = self.link(&node, endpoint, deadline)?.exchange(encode, deadline, read);
         }
-        result
     }
 
     /// Sends a command that has no key to every server that was asked before: a script that is
