@@ -220,7 +220,7 @@ impl Store for &Backend {
     }
 
     fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError> {
-        self.decide(|mut memory| memory.settle(call, debt), |store| store.settle(call, debt))
+        self.ask_server(|store| store.settle(call, debt))
     }
 
     fn time(&self, steady: Micros) -> Micros {
@@ -228,7 +228,7 @@ impl Store for &Backend {
             Backend::Memory(shared) => shared.time(steady),
             Backend::Server { store, .. } => match store.try_borrow() {
                 Ok(store) => store.time(steady),
-                Err(_) => clock::wall(), // as in `decide`
+                Err(_) => clock::wall(), // as in `ask_server`
             },
             Backend::Client(client) => client.clock().stamp(settings::clock(), steady),
         }
