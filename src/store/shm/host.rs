@@ -5,6 +5,7 @@
 
 use std::hash::Hasher as _;
 
+use super::breaker::Health;
 use super::layout::{Breaker, DenyBucket};
 use super::{Excess, Shm};
 use crate::core::limit::Cost;
@@ -87,6 +88,12 @@ impl Host for Shm {
 }
 
 impl Shm {
+    /// How the store does, as this host sees it at `now` by the steady clock.
+    #[must_use]
+    pub fn health(&self, scope: u64, now: Micros) -> Health {
+        self.breaker(scope).health(now)
+    }
+
     /// A part of what this host knows of the store, as a store.
     fn part(&self, scope: u64, part: Part) -> Self {
         let mut hasher = self.hasher;
