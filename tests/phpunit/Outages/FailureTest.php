@@ -183,7 +183,7 @@ final class FailureTest extends TestCase
     /** Three thousand keys, of which each takes a millisecond to load. */
     private function loading(): string
     {
-        $address = $this->redis(['CONFIG SET save 3600'], '--dbfilename', 'dump.rdb');
+        $address = $this->redis(['CONFIG SET save 3600'], '--dbfilename', 'dump.rdb', '--rdbcompression', 'no');
         $client = $this->server->client();
         for ($i = 0; $i < 3000; $i++) {
             $client->set("key $i", str_repeat('x', 500));
