@@ -1,7 +1,6 @@
 //! From the first argument of a limiter to the store that it stands for.
 
 use std::cell::RefCell;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -11,15 +10,18 @@ use super::client::{Client, Through};
 use super::memory::Memory;
 use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
+use super::servers::{self, Way};
 use super::zend::Thrown;
-use super::{clocks, exceptions, log, settings, settings_text};
+use super::{exceptions, log, settings, settings_text};
+use crate::clock;
+use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
     Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
 };
 use crate::store::shm::Shm;
-use crate::store::{Call, Store, StoreError};
+use crate::store::{Call, Owed, Store, StoreError};
 
 /// The classes and types of the first argument, as PHP writes them.
 const TYPES: &str = "Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface|string|null";
@@ -106,9 +108,9 @@ impl Backend {
     fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
         let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
         let options = Options { timeout: settings::timeout() };
-        let scope = scope(&(endpoint, &prefix));
+        let scope = servers::scope(&(endpoint, &prefix));
         let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
-        clocks::of(&endpoint, || connection.clock());
+        servers::clock(&endpoint, scope, Way::Connection, || connection.clock());
         let naming = Naming { prefix, cluster, layout: settings::log_layout() };
         let store = RedisStore::new(connection, naming, settings::clock());
         Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
@@ -120,9 +122,7 @@ impl Backend {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
             Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
-            Self::Client(client) => {
-                (client.endpoint(), scope(&(client.endpoint(), client.prefix())))
-            }
+            Self::Client(client) => (client.endpoint(), client.scope()),
         };
         let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
         Some(Remote { scope, endpoint, deny_cache, breaker, report: log::failure })
@@ -184,13 +184,6 @@ impl Backend {
     }
 }
 
-/// The same for the same store in every process of this host.
-fn scope(store: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    store.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// Shared memory first and inlined: there a call takes less time than a detour.
 impl Store for &Backend {
     #[inline(always)]
@@ -211,6 +204,21 @@ impl Store for &Backend {
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         self.ask_server(|store| store.reset(call))
+    }
+
+    fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError> {
+        self.ask_server(|store| store.settle(call, debt))
+    }
+
+    fn time(&self, steady: Micros) -> Micros {
+        match self {
+            Backend::Memory(shared) => shared.time(steady),
+            Backend::Server { store, .. } => match store.try_borrow() {
+                Ok(store) => store.time(steady),
+                Err(_) => clock::wall(), // as in `ask_server`
+            },
+            Backend::Client(client) => client.clock().stamp(settings::clock(), steady),
+        }
     }
 }
 

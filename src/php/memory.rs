@@ -13,8 +13,8 @@ use super::zend::Thrown;
 use super::{exceptions, log, settings};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
-use crate::store::{Call, Denial, Gate, Host, Store, StoreError, Ticket};
+use crate::store::shm::{Flags, Health, Region, RegionConfig, Shm, watch_forks};
+use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
 
 /// What this process and its children share.
 struct Shared {
@@ -112,25 +112,17 @@ impl Memory {
         Self::now().get().map_err(|error| exceptions::config(&error.to_string()))
     }
 
+    /// How a store elsewhere does, as this host sees it at `now` by the steady clock.
+    pub fn health(&self, scope: u64, now: Micros) -> Option<Health> {
+        Some(self.0?.health(scope, now))
+    }
+
     fn get(&self) -> Result<Shm, StoreError> {
         self.0.ok_or_else(|| StoreError::Unavailable {
             endpoint: "memory://".to_owned(),
             detail: region().err().unwrap_or_default().to_owned(),
+            sent: false,
         })
-    }
-}
-
-impl Store for &Memory {
-    fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.get()?.attempt(call)
-    }
-
-    fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.get()?.peek(call)
-    }
-
-    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
-        self.get()?.reset(call)
     }
 }
 
@@ -155,7 +147,7 @@ impl Host for &Memory {
 
     #[inline]
     fn gate(&self, scope: u64, now: Micros, retry_interval: Micros) -> Gate {
-        self.0.map_or(Gate::Open, |shm| shm.gate(scope, now, retry_interval))
+        self.0.map_or(Gate::Open { debts: false }, |shm| shm.gate(scope, now, retry_interval))
     }
 
     #[inline]
@@ -167,6 +159,36 @@ impl Host for &Memory {
 
     fn failed(&self, scope: u64, now: Micros, most: u32, retry_interval: Micros) -> bool {
         self.0.is_none_or(|shm| shm.failed(scope, now, most, retry_interval))
+    }
+
+    fn admitted(&self, scope: u64, call: &Call<'_>, now: Micros, at: Micros) {
+        if let Some(shm) = self.0 {
+            shm.admitted(scope, call, now, at);
+        }
+    }
+
+    fn time(&self, scope: u64, now: Micros) -> Option<Micros> {
+        self.0?.time(scope, now)
+    }
+
+    fn decide(
+        &self,
+        scope: u64,
+        call: &Call<'_>,
+        at: Micros,
+        record: bool,
+    ) -> Result<Verdict, StoreError> {
+        self.get()?.decide(scope, call, at, record)
+    }
+
+    fn owe(&self, scope: u64, call: &Call<'_>, now: Micros, debt: &[Owed]) {
+        if let Some(shm) = self.0 {
+            shm.owe(scope, call, now, debt);
+        }
+    }
+
+    fn take_debt(&self, scope: u64, call: &Call<'_>, into: &mut [Owed]) -> usize {
+        self.0.map_or(0, |shm| shm.take_debt(scope, call, into))
     }
 }
 

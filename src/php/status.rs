@@ -8,9 +8,12 @@ use ext_php_rs::ffi::{
 };
 
 use super::call::{Args, Return, native};
+use super::memory::{self, Memory};
+use super::servers::{self, Way};
 use super::value::{self, Map};
 use super::zend::{self, MAY_BE_ARRAY, Thrown, display_ini_entries, plain};
-use super::{clocks, enums, memory, settings, settings_text};
+use super::{enums, settings, settings_text};
+use crate::clock;
 use crate::core::time::{Micros, SECOND};
 use crate::store::redis::{ClockMode, Known, Layout};
 use crate::store::shm::Share;
@@ -27,7 +30,7 @@ fn rate_limit_status(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown
             .text("version", env!("CARGO_PKG_VERSION"))
             .text("store", &store())
             .put("memory", memory_in_use())
-            .put("clocks", server_clocks())
+            .put("servers", servers_in_use())
             .put("settings", settings_in_force())
             .done(),
     );
@@ -56,21 +59,40 @@ fn memory_in_use() -> zval {
         .done()
 }
 
-/// How far each server's clock is ahead of this host's, in seconds, where that corrects stamps.
-fn server_clocks() -> zval {
+/// The servers that this process has limiters on: how they are reached, how they fail on this host,
+/// and how far their clocks are ahead of its own, in seconds, where that corrects stamps.
+fn servers_in_use() -> zval {
     let mut map = Map::new();
-    for (endpoint, known) in clocks::all() {
-        let (source, ahead) = match (settings::clock(), known) {
+    for (endpoint, server) in servers::all() {
+        let deadline = match server.way {
+            Way::Connection => "rate_limit.timeout, but for the look-up of a host's name",
+            Way::Object => "the client object's own timeouts",
+        };
+        let (source, ahead) = match (settings::clock(), server.clock.known()) {
             (ClockMode::Host, _) => ("host", value::null()),
             (_, Known::Nothing) => ("not asked yet", value::null()),
             (_, Known::Refused) => ("host, since the server refuses TIME", value::null()),
-            (_, Known::Distance(micros)) => {
-                ("server", value::double(micros as f64 / SECOND as f64))
-            }
+            (_, Known::Distance(micros)) => ("server", in_seconds(micros)),
         };
-        map = map.put(&endpoint, Map::new().text("source", source).put("ahead", ahead).done());
+        let (now, memory) = (clock::steady(), Memory::now());
+        let health = server.scopes.iter().filter_map(|&scope| memory.health(scope, now));
+        let (failures, next_try) = health.fold((0, None), |(failures, next_try), health| {
+            (failures + health.failures, health.next_try.max(next_try))
+        });
+        let next_try = next_try.map_or_else(value::null, |wait| in_seconds(wait as i64));
+        let clock = Map::new().text("source", source).put("ahead", ahead).done();
+        let entry = Map::new()
+            .text("deadline", deadline)
+            .number("failures", failures)
+            .put("next_try", next_try)
+            .put("clock", clock);
+        map = map.put(&endpoint, entry.done());
     }
     map.done()
+}
+
+fn in_seconds(micros: i64) -> zval {
+    value::double(micros as f64 / SECOND as f64)
 }
 
 fn settings_in_force() -> zval {

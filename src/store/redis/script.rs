@@ -10,6 +10,12 @@ use super::keys::hex;
 pub static LOG_SORTED_SET: Script = Script::new(include_str!("log_sorted_set.lua"));
 /// The log as a list.
 pub static LOG_LIST: Script = Script::new(include_str!("log_list.lua"));
+/// Adds units to a log as a sorted set.
+pub static LOG_SORTED_SET_ADD: Script = Script::new(include_str!("log_sorted_set_add.lua"));
+/// Adds units to a log as a list.
+pub static LOG_LIST_ADD: Script = Script::new(include_str!("log_list_add.lua"));
+/// Adds units to a counter.
+pub static COUNTER_ADD: Script = Script::new(include_str!("counter_add.lua"));
 /// The counter.
 pub static COUNTER: Script = Script::new(include_str!("counter.lua"));
 

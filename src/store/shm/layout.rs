@@ -207,7 +207,11 @@ pub(super) struct Breaker {
     pub word: AtomicU64,
     /// Failures since the region was made.
     pub failures: AtomicU64,
-    _unused: [AtomicU64; 5],
+    /// Until when, by the steady clock, an identity may owe it units that still count.
+    pub debts_until: AtomicU64,
+    /// What its clock is ahead of the steady clock, microseconds; 0: not known.
+    pub ahead: AtomicU64,
+    _unused: [AtomicU64; 3],
 }
 
 const _: () = assert!(size_of::<Header>() == 4096);
