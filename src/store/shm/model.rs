@@ -153,7 +153,7 @@ mod every_order {
             let stripe = || shared.1.lock().unwrap();
             assert_eq!(shared.0.spend(ask(1, 3, 1), 3, stripe), 3);
             let other = Arc::clone(&shared);
-            let resetting = thread::spawn(move || other.0.counters().take(1, 60 * SECOND));
+            let resetting = thread::spawn(move || other.0.counters().take(1, 60 * super::SECOND));
             let admitted = shared.0.spend(ask(1, 3, 1), 1, stripe);
             resetting.join().unwrap();
             let left = shared.0.counters().peek(ask(1, 3, 1)).remaining;
