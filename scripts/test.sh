@@ -10,7 +10,7 @@ case "$*" in
 *) die "test: unknown arguments '$*' (known: --all)" ;;
 esac
 
-cargo_test() { cargo test --locked --no-fail-fast --features frozen-clock "$@"; }
+cargo_test() { cargo test --locked --no-fail-fast --features cli,frozen-clock "$@"; }
 
 clippy() { cargo clippy --locked "$@" -- -D warnings; }
 
@@ -51,7 +51,7 @@ packages=("${build_packages[@]}" faketime nginx openssl php-predis php8.4-fpm ph
 provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check
-step "cargo clippy" clippy --all-targets --features frozen-clock
+step "cargo clippy" clippy --all-targets --features cli,frozen-clock
 step "cargo clippy, core and limiter alone" clippy --no-default-features
 step "cargo clippy, the module" clippy --features php,frozen-clock
 [ -z "$all" ] || step "shellcheck" shellcheck -x build.sh .ci/run scripts/*.sh
