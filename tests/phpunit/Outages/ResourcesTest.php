@@ -24,7 +24,7 @@ final class ResourcesTest extends TestCase
             for ($i = 0; $i < $times / self::WORKERS; $i++) {
                 $class = $i % 2 === 0 ? 'SlidingWindowLog' : 'SlidingWindowCounter';
                 $answer = $pool->attempt(['class' => $class, 'identity' => "client $number", 'policy' => 'memory', 'limit' => '100']);
-                $seen[$answer['worker']] = self::privateMemory($answer['worker']);
+                $seen[$answer['worker']] = Pool::privateMemory($answer['worker']);
             }
             return array_map(fn (int $worker, int $bytes): array => [$worker, $bytes], array_keys($seen), $seen);
         }));
@@ -53,13 +53,6 @@ final class ResourcesTest extends TestCase
         $found = file_get_contents($errors);
         unlink($errors);
         self::assertSame(['done', 0], [$output, $status], $found);
-    }
-
-    /** Bytes that no other process shares, as the heap of a worker is. */
-    private static function privateMemory(int $process): int
-    {
-        preg_match('~^Private_Dirty: +(\d+) kB~m', file_get_contents("/proc/$process/smaps_rollup"), $match);
-        return (int) $match[1] * 1024;
     }
 
     /** Connections to the server, but for the one that asks. */
