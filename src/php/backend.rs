@@ -170,11 +170,7 @@ impl Backend {
             Self::Memory(shared) => ask(&mut { *shared }),
             Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => ask(&mut *store),
-                Err(_) => Err(StoreError::Unavailable {
-                    endpoint: endpoint.clone(),
-                    detail: "a call that a signal interrupted is still using it".to_owned(),
-                    sent: false,
-                }),
+                Err(_) => Err(StoreError::InUse { endpoint: endpoint.clone() }),
             },
             Self::Client(client) => {
                 let naming = Naming {
@@ -193,7 +189,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call),
+            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(log::failure),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -201,7 +197,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call),
+            Backend::Memory(mut shared) => shared.peek(call).inspect_err(log::failure),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }

@@ -111,9 +111,9 @@ impl Client {
     /// The error that a reply stands for, if it does. The object keeps it for us to fetch, except
     /// that Predis hands it out where it was told not to throw.
     fn refusal(&self, reply: &Zval) -> Result<Option<String>, Refusal> {
-        let text = if self.kind == Kind::Predis && reply.is_object() {
+        let text = if object::is_a(reply, "Predis\\Response\\ErrorInterface") {
             object::call(reply, "getMessage", vec![]).map_err(|Thrown| self.thrown())?
-        } else if reply.is_false() {
+        } else if self.kind != Kind::Predis && reply.is_false() {
             let text = self.call("getLastError", vec![])?;
             self.call("clearLastError", vec![])?;
             text
@@ -185,6 +185,10 @@ impl Through<'_> {
 impl Transport for Through<'_> {
     fn begin(&mut self, _: Micros) -> Result<(), StoreError> {
         Ok(()) // the object has its own timeouts
+    }
+
+    fn patience(&self) -> Micros {
+        Micros::MAX // and they are not known
     }
 
     fn run(

@@ -45,8 +45,9 @@ pub fn map() {
         file: (!file.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&file))),
     };
     let region = Region::map(&config).map_err(|error| error.to_string());
-    if let Err(error) = &region {
-        log::warn(error);
+    match &region {
+        Ok(region) => region.notice().into_iter().for_each(log::warn),
+        Err(error) => log::warn(error),
     }
     let shared = Shared { region, said: Flags::map().ok(), owner: std::process::id() };
     SHARED.store(Box::into_raw(Box::new(shared)), Relaxed);
@@ -80,9 +81,13 @@ pub fn region() -> Result<&'static Region, &'static str> {
     }
 }
 
-/// Whether this process inherited the region, so that the other workers look at the same one. One
-/// that mapped it by itself is alone with it until it forks.
-pub fn is_inherited() -> bool {
+/// Whether other workers look at the same region: it is in a file, or this process inherited it. One
+/// that mapped its own is alone with it until it forks.
+pub fn is_shared() -> bool {
+    is_inherited() || !settings::text(c"rate_limit.memory_file").is_empty()
+}
+
+fn is_inherited() -> bool {
     shared().is_some_and(|shared| shared.owner != std::process::id())
 }
 

@@ -9,6 +9,7 @@ use ext_php_rs::ffi::{
 
 use super::zend::{END, zend_unregister_ini_entries_ex};
 use super::{enums, exceptions, identity, limiter_class, log, memory, settings, status, verdict};
+use crate::store::redis;
 
 /// This crate's version, for C.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -63,6 +64,7 @@ unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
     let started = catch_unwind(|| {
         settings::register(number, type_);
         identity::prepare();
+        redis::prepare();
         exceptions::register();
         enums::register();
         verdict::register();

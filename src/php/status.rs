@@ -48,7 +48,7 @@ fn memory_in_use() -> zval {
     let share = |share: Share| Map::new().number("used", share.used).number("of", share.of).done();
     Map::new()
         .put("mapped", value::bool(true))
-        .put("shared", value::bool(memory::is_inherited()))
+        .put("shared", value::bool(memory::is_shared()))
         .number("size", usage.size)
         .number("used", usage.used_bytes)
         .put("counters", share(usage.counters))
@@ -133,7 +133,10 @@ fn store() -> String {
 /// The section in phpinfo().
 pub unsafe extern "C" fn info(module: *mut zend_module_entry) {
     let shared = match memory::region() {
-        Ok(region) => format!("{} bytes", region.size()),
+        Ok(region) if memory::is_shared() => {
+            format!("{} bytes, shared with other workers", region.size())
+        }
+        Ok(region) => format!("{} bytes, of this process alone", region.size()),
         Err(error) => error.to_owned(),
     };
     // SAFETY: within phpinfo().

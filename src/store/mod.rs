@@ -230,6 +230,13 @@ pub enum StoreError {
         /// How long was waited, in milliseconds.
         after_ms: u64,
     },
+    /// A signal interrupted a call of this thread, and its handler (LiteSpeed runs PHP's request
+    /// shutdown there) asks again for what that call uses.
+    #[error("{endpoint}: in use by a call that a signal interrupted")]
+    InUse {
+        /// Address of the store, without credentials.
+        endpoint: String,
+    },
     /// Shared memory: no room, and nothing that may be evicted.
     #[error("shared memory is full (rate_limit.memory_size)")]
     Full,

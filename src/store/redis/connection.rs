@@ -88,6 +88,10 @@ impl Transport for SharedConnection {
         Ok(())
     }
 
+    fn patience(&self) -> Micros {
+        self.deadline.timeout
+    }
+
     fn run(
         &mut self,
         script: &'static Script,
@@ -159,7 +163,7 @@ impl SharedConnection {
         Ok(Box::new(line))
     }
 
-    /// Sends one command and reads its answer. Where the line turns out to be dead before all of the
+    /// Sends one command and reads its answer; a Cluster's server is found by `key`. Where the line turns out to be dead before all of the
     /// command was sent, another is opened, once.
     fn exchange<R>(
         &self,

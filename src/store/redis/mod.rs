@@ -28,7 +28,7 @@ pub use connection::{Options, SharedConnection, connection};
 pub use dsn::{Dsn, DsnError};
 pub use endpoint::{Endpoint, Host, Server, TlsFiles};
 pub use keys::{LONGEST_PLAIN, Layout, Naming};
-pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, Script};
+pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, Script, prepare};
 pub use server_clock::{ClockMode, Known, ServerClock};
 pub use transport::{Transport, refuses_time, server_error};
 
@@ -36,7 +36,7 @@ use crate::clock;
 use crate::core::counter::{self, Counts, Position};
 use crate::core::limit::Algorithm;
 use crate::core::log;
-use crate::core::time::Micros;
+use crate::core::time::{Micros, SECOND};
 use crate::core::verdict::Verdict;
 use crate::store::{Call, Owed, Store, StoreError};
 use decimal::Decimal;
@@ -195,7 +195,9 @@ impl<T: Transport> RedisStore<T> {
         let mut reply = [0; 4];
         let args = args.each_ref().map(Decimal::as_bytes);
         let keys = [0, 1, 2].map(|n| self.keys.get(n));
-        self.transport.run(&COUNTER, &keys, &args, &mut reply)?;
+        // Only near its end can a window be overtaken before the answer.
+        let late = limit.window() - at.elapsed <= self.transport.patience().saturating_add(SECOND);
+        self.transport.run(&COUNTER, &keys[..if late { 3 } else { 2 }], &args, &mut reply)?;
 
         let [admitted, overtaken, curr, prev] = reply;
         let counts = Counts { curr: not_negative(curr), prev: not_negative(prev) };

@@ -19,6 +19,14 @@ pub static COUNTER_ADD: Script = Script::new(include_str!("counter_add.lua"));
 /// The counter.
 pub static COUNTER: Script = Script::new(include_str!("counter.lua"));
 
+/// Computes the digests, so that no call does: a signal handler that interrupts one and makes another
+/// would wait for itself. For whoever loads this crate where request code runs in signal handlers.
+pub fn prepare() {
+    for script in [&LOG_SORTED_SET, &LOG_LIST, &COUNTER] {
+        let _ = script.sha1();
+    }
+}
+
 /// A script that the server runs in one atomic step.
 #[derive(Debug)]
 pub struct Script {

@@ -40,8 +40,10 @@
 //!
 //! # Reader, writer
 //! A counter is read by one load and written by one compare-and-swap, with nothing held. A log is
-//! read and written with its stripe held: entries and links first, in places that the word does
-//! not reach yet; then the word, in one store; then the lines that it no longer reaches are freed.
+//! written with its stripe held: entries and links first, in places that the word does not reach
+//! yet; then the word, in one store; then the lines that it no longer reaches are freed. It is read
+//! with its stripe held, or without: then a word that is the same before and after vouches for
+//! what was read in between.
 //!
 //! # What a crash leaves
 //! | killed | left |
@@ -51,6 +53,7 @@
 //! | after a log slot's tag | an empty log, first to be evicted |
 //! | after lines were claimed, before the word | garbage (9), freed by the next holder of the stripe |
 //! | after the word, before old lines were freed | the same |
+//! | while a file is prepared | a file of another name, removed by the next who prepares one |
 //! | holding a stripe | its lock passes to the next who asks (`EOWNERDEAD`), who first frees garbage |
 //!
 //! # Where it must not be used
@@ -96,6 +99,8 @@ pub(super) struct Header {
     pub key: [AtomicU64; 2],
     /// What the wall clock was ahead of the boot's when the region was made, microseconds.
     pub anchor: AtomicU64,
+    /// A hash of the six words above.
+    pub seal: AtomicU64,
     pub stats: Stats,
     pub hands: Hands,
     pub breakers: [Breaker; BREAKERS],
@@ -129,6 +134,9 @@ pub(super) struct Stripe {
     pub slot: AtomicU32,
     /// A line that was free when a holder last looked, a hint.
     pub line: AtomicU32,
+    /// A hash of the stripe's number under the region's key: that this is a lock, and not what
+    /// something else wrote over it.
+    pub seal: AtomicU64,
 }
 
 /// One counter. See [`super::counters`] for the word.
@@ -241,9 +249,10 @@ impl Plan {
         let denials = after(stripes, size_of::<Stripe>(), size / 16 / size_of::<DenyBucket>());
         let counters =
             after(denials, size_of::<DenyBucket>(), size / 16 * 6 / size_of::<CounterBucket>());
-        let logs = after(counters, size_of::<CounterBucket>(), size / 16 / size_of::<LogBucket>());
+        let logs = least(size / 16 / size_of::<LogBucket>(), MOST_LOGS / BUCKET);
+        let logs = after(counters, size_of::<CounterBucket>(), logs);
         let rest = size - after(logs, size_of::<LogBucket>(), 0).offset - 64;
-        let lines = if rest / LINE_BYTES < MOST_LINES { rest / LINE_BYTES } else { MOST_LINES };
+        let lines = least(rest / LINE_BYTES, MOST_LINES);
         let owners = after(logs, size_of::<LogBucket>(), lines);
         let lines = after(owners, size_of::<AtomicU32>(), lines);
         Self { stripes, denials, counters, logs, owners, lines }
@@ -252,6 +261,13 @@ impl Plan {
 
 /// So that a line's number fits its 32 bits, and the length of a log of all lines does.
 const MOST_LINES: usize = u32::MAX as usize / ENTRIES as usize;
+
+/// So that a slot's number + 1 leaves an owner's highest bit free, see `lines`.
+const MOST_LOGS: usize = 1 << 30;
+
+const fn least(one: usize, other: usize) -> usize {
+    if one < other { one } else { other }
+}
 
 /// The span of `count` parts that begins after `before`, whose parts have `each` bytes.
 const fn after(before: Span, each: usize, count: usize) -> Span {

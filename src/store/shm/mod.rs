@@ -1,17 +1,22 @@
 //! Shared memory of this host: a fixed region that all workers look at.
 //!
-//! [`layout`] says what lies where and why a crash does no harm; [`segment`] makes every system
-//! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
+//! `layout` says what lies where and why a crash does no harm, `segment` makes every system call,
+//! `region` and `file` map it. `counters` and `logs` decide; `rank` says who goes when there is no
+//! room. `host` is what this host remembers of stores elsewhere: `deny` and `breaker`.
 
 mod breaker;
 mod counters;
 mod deny;
+mod file;
 mod flags;
 mod host;
 mod layout;
 mod lines;
+mod log_room;
 mod log_word;
 mod logs;
+#[cfg(test)]
+mod model;
 mod rank;
 mod region;
 mod segment;
@@ -33,6 +38,7 @@ use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
 pub use breaker::Health;
+pub use file::FileProblem;
 pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;

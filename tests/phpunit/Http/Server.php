@@ -25,7 +25,7 @@ final class Server
 
     public function __destruct()
     {
-        $this->process === null || $this->end();
+        $this->end();
     }
 
     public function pid(): int
@@ -38,10 +38,13 @@ final class Server
         proc_terminate($this->process, $signal);
     }
 
-    /** Ends it by a signal; its exit status. */
-    public function end(int $signal = SIGTERM): int
+    /** Ends it, if it has not; its exit status. */
+    public function end(): int
     {
-        $this->signal($signal);
+        if ($this->process === null) {
+            return 0;
+        }
+        $this->signal(SIGTERM);
         $status = proc_close($this->process);
         $this->process = null;
         return $status;
