@@ -1,6 +1,7 @@
 //! From the first argument of a limiter to the store that it stands for.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -18,7 +19,7 @@ use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
-    Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
+    Dsn, DsnError, Naming, Options, RedisStore, SharedConnection, Transport, connection,
 };
 use crate::store::shm::Shm;
 use crate::store::{Call, Owed, Store, StoreError};
@@ -33,9 +34,7 @@ pub enum Backend {
     /// A server, over the extension's own connection.
     Server {
         store: Box<RefCell<RedisStore<SharedConnection>>>,
-        endpoint: String,
-        /// Stands for server, credentials and prefix. See [`crate::store::Host`].
-        scope: u64,
+        on: Rc<servers::Store>,
         /// The `Redis` whose server it is, if it was handed one.
         redis: Option<Zval>,
     },
@@ -88,32 +87,33 @@ impl Backend {
             let shown = settings_text::without_secrets(text);
             exceptions::config(&format!("{name} = \"{shown}\" {why}"))
         };
-        let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
-        let dsn = Dsn::parse(text).map_err(|error| match error {
-            DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
-            _ => refuse(&error),
+        let store = servers::Store::of(text, || {
+            let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
+            let dsn = Dsn::parse(text).map_err(|error| match error {
+                DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
+                _ => refuse(&error),
+            })?;
+            Ok(servers::Store::new(dsn.endpoint, dsn.prefix))
         })?;
-        Ok(Self::server(&dsn.endpoint, dsn.prefix, None))
+        Ok(Self::server(store, None))
     }
 
     fn from_object(object: Zval, kind: Kind) -> Result<Self, Thrown> {
         if object::is_plain_redis(&object)
             && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object)?
         {
-            return Ok(Self::server(&endpoint, prefix, Some(object)));
+            return Ok(Self::server(servers::Store::new(endpoint, prefix), Some(object)));
         }
         Ok(Self::Client(Box::new(Client::of(object, kind)?)))
     }
 
-    fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
-        let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
-        let options = Options { timeout: settings::timeout() };
-        let scope = servers::scope(&(endpoint, &prefix));
-        let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
-        servers::clock(&endpoint, scope, Way::Connection, || connection.clock());
-        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
-        let store = RedisStore::new(connection, naming, settings::clock());
-        Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
+    fn server(on: Rc<servers::Store>, redis: Option<Zval>) -> Self {
+        let cluster = matches!(on.endpoint.server, crate::store::redis::Server::Cluster(_));
+        let connection = connection(&on.endpoint, Options { timeout: settings::timeout() });
+        servers::clock(&on.name, on.scope, Way::Connection, || connection.clock());
+        let naming = Naming { prefix: on.prefix.clone(), cluster, layout: settings::log_layout() };
+        let store = Box::new(RefCell::new(RedisStore::new(connection, naming, settings::clock())));
+        Self::Server { store, on, redis }
     }
 
     /// What is known of this store where it is not this host's memory.
@@ -121,7 +121,7 @@ impl Backend {
     pub fn remote(&self) -> Option<Remote<'_>> {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
-            Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
+            Self::Server { on, .. } => (on.name.as_str(), on.scope),
             Self::Client(client) => (client.endpoint(), client.scope()),
         };
         let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
@@ -168,9 +168,9 @@ impl Backend {
     ) -> Result<R, StoreError> {
         match self {
             Self::Memory(shared) => ask(&mut { *shared }),
-            Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => ask(&mut *store),
-                Err(_) => Err(StoreError::InUse { endpoint: endpoint.clone() }),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
             },
             Self::Client(client) => {
                 let naming = Naming {

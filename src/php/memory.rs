@@ -195,13 +195,12 @@ impl Host for &Memory {
 /// `rate_limit.namespace`, by default the effective user id: that of the worker, which may differ
 /// from the one that mapped the region.
 fn namespace() -> u64 {
+    const NAMED: u64 = 1 << 63;
     let name = settings::text(c"rate_limit.namespace");
-    let digest = if name.is_empty() {
+    if name.is_empty() {
         // SAFETY: always succeeds.
-        let user = unsafe { libc::geteuid() };
-        Sha256::digest(format!("user {user}"))
-    } else {
-        Sha256::digest([b"name ", name.as_slice()].concat())
-    };
-    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+        return unsafe { libc::geteuid() }.into();
+    }
+    let digest = Sha256::digest(name);
+    NAMED | u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
 }
