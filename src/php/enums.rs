@@ -64,8 +64,7 @@ pub fn on_failure(argument: &zval) -> Option<OnFailure> {
     // SAFETY: its type says so.
     let object = unsafe { argument.value.obj };
     // SAFETY: the argument holds a reference.
-    let object = unsafe { &*object };
-    if object.ce != ON_FAILURE.get() {
+    if unsafe { (*object).ce } != ON_FAILURE.get() {
         return None;
     }
     // SAFETY: zend_enum.h: the name is the first property of a case, its value the second.

@@ -15,7 +15,7 @@ use ext_php_rs::ffi::{
 };
 use ext_php_rs::types::Zval;
 
-use super::call::native;
+use super::call::{This, native};
 use super::exceptions;
 use super::limiter::{self, Bound};
 use super::zend::{
@@ -97,37 +97,37 @@ fn declare(name: &str, interface: *mut zend_class_entry) -> *mut zend_class_entr
 }
 
 /// Which algorithm the object's class stands for.
-pub fn algorithm(object: &zend_object) -> Algorithm {
-    if object.ce == LOG.get() { Algorithm::Log } else { Algorithm::Counter }
+pub fn algorithm(object: This<'_>) -> Algorithm {
+    if object.class() == LOG.get() { Algorithm::Log } else { Algorithm::Counter }
 }
 
 /// The name of an object's class.
-pub fn name(object: &zend_object) -> String {
-    object.get_class_name().unwrap_or_default()
+pub fn name(object: This<'_>) -> String {
+    // SAFETY: live.
+    unsafe { &*object.pointer() }.get_class_name().unwrap_or_default()
 }
 
 /// The object's limiter; none before it was constructed.
-pub fn bound(object: &zend_object) -> Option<&Bound> {
+pub fn bound<'a>(object: This<'a>) -> Option<&'a Bound> {
     // SAFETY: every object of these two classes was made by `create`, and its limiter is set once.
-    unsafe { &(*container(object)).bound }.as_ref()
+    unsafe { &(*container(object.pointer())).bound }.as_ref()
 }
 
 /// Gives the object its limiter, once.
-pub fn bind(object: &zend_object, limiter: Bound) -> Result<(), Thrown> {
+pub fn bind(object: This<'_>, limiter: Bound) -> Result<(), Thrown> {
     if bound(object).is_some() {
         let again = format!("{}::__construct() must not be called twice", name(object));
         return Err(exceptions::error(&again));
     }
-    let object = container(object);
+    let object = container(object.pointer());
     // SAFETY: `create` made the object, and nothing can refer to a limiter that is not there.
     unsafe { (*object).bound = Some(limiter) };
     Ok(())
 }
 
-fn container(object: &zend_object) -> *mut Object {
-    let object = ptr::from_ref(object).cast_mut();
-    // SAFETY: `create` put it there, within one allocation.
-    unsafe { object.byte_sub(offset_of!(Object, std)) }.cast()
+fn container(object: *mut zend_object) -> *mut Object {
+    // `create` put it there, within one allocation.
+    object.wrapping_byte_sub(offset_of!(Object, std)).cast()
 }
 
 fn handlers() -> &'static zend_object_handlers {
@@ -162,10 +162,8 @@ unsafe extern "C" fn create(class: *mut zend_class_entry) -> *mut zend_object {
 }
 
 unsafe extern "C" fn free(object: *mut zend_object) {
-    // SAFETY: the engine frees a live object, once.
-    let limiter = container(unsafe { &*object });
-    // SAFETY: as above. The destructors of a client object may run in here.
-    let taken = unsafe { (*limiter).bound.take() };
+    // SAFETY: the engine frees a live object, once. The destructors of a client object may run in here.
+    let taken = unsafe { (*container(object)).bound.take() };
     drop(taken);
     // SAFETY: as above; the engine frees the allocation itself.
     unsafe { zend_object_std_dtor(object) };
@@ -178,7 +176,8 @@ unsafe extern "C" fn get_gc(
     count: *mut i32,
 ) -> *mut HashTable {
     // SAFETY: the engine asks about a live object.
-    let held = bound(unsafe { &*object }).and_then(|bound| bound.backend.object());
+    let bound = unsafe { &(*container(object)).bound };
+    let held = bound.as_ref().and_then(|bound| bound.backend.object());
     // SAFETY: the engine's own places for the answer.
     unsafe { *table = held.map_or(ptr::null_mut(), |held: &Zval| ptr::from_ref(held).cast_mut()) };
     // SAFETY: as above.

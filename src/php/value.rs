@@ -1,7 +1,5 @@
 //! PHP values: what is in one, and new ones.
 
-use std::ptr;
-
 use ext_php_rs::boxed::ZBox;
 use ext_php_rs::ffi::{
     IS_ARRAY_EX, IS_DOUBLE, IS_FALSE, IS_LONG, IS_NULL, IS_OBJECT, IS_STRING, IS_TRUE, zend_long,
@@ -32,9 +30,10 @@ pub fn kind(value: &zval) -> u32 {
 /// The `n`-th declared property of an object, from 0.
 ///
 /// # Safety
-/// The object's class declares more than `n` properties.
-pub unsafe fn property(object: &zend_object, n: usize) -> *mut zval {
-    let table = ptr::from_ref(&object.properties_table).cast_mut();
+/// `object` is live and its class declares more than `n` properties.
+pub unsafe fn property(object: *mut zend_object, n: usize) -> *mut zval {
+    // SAFETY: live by this function's contract; no reference is made to the one declared element.
+    let table = unsafe { &raw mut (*object).properties_table };
     // SAFETY: the table has as many entries as the class declares properties.
     unsafe { table.cast::<zval>().add(n) }
 }

@@ -4,11 +4,11 @@
 use ext_php_rs::ffi::{
     _ZEND_TYPE_NAME_BIT, IS_DOUBLE, IS_FALSE, IS_OBJECT_EX, IS_UNDEF, ZEND_ACC_FINAL,
     ZEND_ACC_NO_DYNAMIC_PROPERTIES, ZEND_ACC_PRIVATE, ZEND_ACC_PUBLIC, object_properties_init,
-    zend_function_entry, zend_internal_arg_info, zend_object, zend_objects_new,
-    zend_register_internal_class_ex, zend_type, zend_value, zval,
+    zend_function_entry, zend_internal_arg_info, zend_objects_new, zend_register_internal_class_ex,
+    zend_type, zend_value, zval,
 };
 
-use super::call::{Args, Return, native, value_error};
+use super::call::{Args, Return, This, native, value_error};
 use super::enums;
 use super::exceptions;
 use super::value::{self, Map, kind};
@@ -88,10 +88,8 @@ pub fn object(decision: &Decision, limit: Limit) -> zval {
     let object = unsafe { zend_objects_new(VERDICT.get()) };
     // SAFETY: a new object of that class.
     unsafe { object_properties_init(object, VERDICT.get()) };
-    // SAFETY: as above, and nothing else knows it yet.
-    let object = unsafe { &mut *object };
     let set = |which: Property, value| {
-        // SAFETY: declared.
+        // SAFETY: new, and declared.
         let slot = unsafe { value::property(object, which as usize) };
         // SAFETY: the slot was unset until now and owns nothing.
         unsafe { slot.write(value) };
@@ -164,10 +162,10 @@ struct Facts {
 
 impl Facts {
     /// Fails on an object that no limiter has filled (Reflection can make one).
-    fn of(object: &zend_object) -> Result<Self, Thrown> {
+    fn of(object: This<'_>) -> Result<Self, Thrown> {
         let at = |which: Property| -> &zval {
-            // SAFETY: declared.
-            let slot = unsafe { value::property(object, which as usize) };
+            // SAFETY: live, and declared.
+            let slot = unsafe { value::property(object.pointer(), which as usize) };
             // SAFETY: as above; the object outlives the call.
             unsafe { &*slot }
         };
