@@ -32,6 +32,7 @@ present() {
     php8.4-cli) find_program PHP php8.4 php -n -r 'echo PHP_VERSION;' ;;
     php8.4-dev) find_program PHP_CONFIG php-config8.4 php-config --version ;;
     php8.4-fpm) find_program PHP_FPM php-fpm8.4 php-fpm -n -v ;;
+    php-symfony-*) symfony_component "${1#php-symfony-}" ;;
     php8.4-xml) has_extension xmlwriter ;;
     php8.4-*) has_extension "${1#php8.4-}" ;;
     rustup) rustc --version | cut -d ' ' -f 2 | at_least "$rust_version" && has cargo ;;
@@ -54,7 +55,13 @@ find_program() {
     return 1
 }
 
-has_extension() { present php8.4-cli && "$PHP" -m | grep -qix "$1"; }
+# Without a pipe: a grep that ends early would make PHP fail.
+has_extension() { present php8.4-cli && grep -qix "$1" <<<"$("$PHP" -m)"; }
+
+# symfony_component NAME: rate-limiter is RateLimiter there.
+symfony_component() {
+    "$PHP" -n -r 'require "Symfony/Component/" . str_replace("-", "", ucwords($argv[1], "-")) . "/autoload.php";' "$1"
+}
 
 # at_least VERSION: whether the version on standard input is that or later.
 at_least() { { echo "$1"; cat; } | sort -VC; }

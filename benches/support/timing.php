@@ -1,0 +1,88 @@
+<?php
+
+declare(strict_types=1);
+
+/*
+ * How everything here is timed.
+ *
+ * Contenders take turns in one process, many short turns each, so that whatever else the machine does
+ * hits all of them alike. A figure is the median over the rounds of the ratio within a round. Client
+ * and server share one core (scripts/bench.sh pins them), which takes the waking of idle processors out
+ * of the figures and leaves what a decision costs.
+ */
+
+namespace Bench;
+
+/** Wall clock nanoseconds that one iteration took, in each round. */
+final readonly class Times
+{
+    /** @param non-empty-list<float> $rounds */
+    public function __construct(public array $rounds) {}
+
+    public function median(): float
+    {
+        return median($this->rounds);
+    }
+
+    /** How many times as long as that of $other one iteration takes. */
+    public function over(self $other): float
+    {
+        return median(array_map(fn(float $a, float $b) => $a / $b, $this->rounds, $other->rounds));
+    }
+
+    public function plus(self $other): self
+    {
+        return new self(array_map(fn(float $a, float $b) => $a + $b, $this->rounds, $other->rounds));
+    }
+
+    public function less(self $other): self
+    {
+        return new self(array_map(fn(float $a, float $b) => $a - $b, $this->rounds, $other->rounds));
+    }
+}
+
+/**
+ * Runs contenders in turns. Each is given a number of iterations, all the same one or each its own, and
+ * runs its own loop of so many. An empty loop, `for ($i = 0; $i < $n; ++$i) {}`, runs in each round too
+ * and is subtracted, so that what remains is the statement within the loop; it is returned as 'loop'.
+ *
+ * @param array<string, \Closure(int): void> $contenders
+ * @param int|array<string, int> $iterations
+ * @return array<string, Times>
+ */
+function race(array $contenders, int|array $iterations, int $rounds = 31): array
+{
+    $empty = function (int $n): void {
+        for ($i = 0; $i < $n; ++$i) {
+        }
+    };
+    $of = fn(string $name): int => is_int($iterations) ? $iterations : $iterations[$name];
+    foreach ($contenders as $name => $run) {
+        $run(max(1, intdiv($of($name), 10))); // connections, caches and scripts are warm
+    }
+    $taken = [];
+    for ($round = 0; $round < $rounds; ++$round) {
+        $loop = elapsed($empty, 20_000) / 20_000;
+        $taken['loop'][] = $loop;
+        foreach ($contenders as $name => $run) {
+            $taken[$name][] = elapsed($run, $of($name)) / $of($name) - $loop;
+        }
+    }
+    return array_map(fn(array $rounds) => new Times($rounds), $taken);
+}
+
+/** Nanoseconds of one turn. */
+function elapsed(\Closure $run, int $iterations): float
+{
+    $began = hrtime(true);
+    $run($iterations);
+    return (float) (hrtime(true) - $began);
+}
+
+/** @param non-empty-list<float> $numbers */
+function median(array $numbers): float
+{
+    sort($numbers);
+    $middle = intdiv(count($numbers), 2);
+    return count($numbers) % 2 === 1 ? $numbers[$middle] : ($numbers[$middle - 1] + $numbers[$middle]) / 2;
+}
