@@ -6,8 +6,8 @@ declare(strict_types=1);
  * scaling.svg, with contention.php's workers: what a decision costs as identities and limits grow.
  *
  * Identities are visited in an order that no cache foresees, so what grows with their number is the
- * processor's misses, in any table. Limits: identities whose logs hold as many entries as the limit in
- * question, and take a tenth more while they are measured, so every call is admitted. Making the
+ * processor's misses, in any table. Limits: identities whose logs hold that many entries already, so
+ * that every call is admitted at that length; there are 1,000, and 10 of the longest. Making the
  * identity's name is measured by itself and subtracted. Nothing expires meanwhile.
  */
 
@@ -16,7 +16,7 @@ namespace Bench;
 require __DIR__ . '/support/start.php';
 
 ini_set('rate_limit.deny_cache', '0');
-const ROUNDS = 31;
+const ROUNDS = 21;
 
 /** Times of one check() each of $count identities in turn. */
 function each(\RateLimit\Limiter $limiter, int $count, int $iterations): Times
@@ -38,8 +38,8 @@ function each(\RateLimit\Limiter $limiter, int $count, int $iterations): Times
 }
 
 $stores = [
-    'counter in shared memory' => [\SlidingWindowCounter::class, 'memory://', 2_000],
-    'log in shared memory' => [\SlidingWindowLog::class, 'memory://', 2_000],
+    'counter in shared memory' => [\SlidingWindowCounter::class, 'memory://', 10_000],
+    'log in shared memory' => [\SlidingWindowLog::class, 'memory://', 10_000],
     'counter on Redis' => [\SlidingWindowCounter::class, dsns()['unix'], 200],
     'log on Redis' => [\SlidingWindowLog::class, dsns()['unix'], 200],
 ];
@@ -53,9 +53,9 @@ foreach ($stores as $name => [$class, $dsn, $iterations]) {
     }
     phpredis()->flushDB();
     foreach ([10, 100, 1_000, 10_000, 100_000] as $limit) {
-        $limiter = new $class($dsn, 2 * $limit, 3601);
-        $calls = $iterations * (ROUNDS + 1);
-        for ($i = 0; $i < $count = (int) ceil(10 * $calls / $limit); ++$i) {
+        $limiter = new $class($dsn, $limit + 100_000, 3601);
+        $count = max(10, min(1_000, intdiv(1_000_000, $limit)));
+        for ($i = 0; $i < $count; ++$i) {
             for ($units = $limit; $units > 0; $units -= $cost) {
                 $limiter->attempt("client:$i", $cost = min($units, 1000));
             }

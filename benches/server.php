@@ -55,7 +55,7 @@ foreach ([10 => 1.10, 100 => 0.75, 1000 => 1.10] as $limit => $reach) {
     at_most('j', "server time, log of $limit as a list / as a sorted set", $reach, $list->over($set));
 }
 foreach ([10, 100, 1000] as $limit) {
-    [, $bytes] = $fill('list', $limit, $limit === 1000 ? 256 : 1024);
+    [, $bytes] = $fill('list', $limit, $limit === 1000 ? 256 : 4096);
     at_most('k', "server memory of an identity, log as a list, $limit calls", 100 + 11 * $limit, $bytes, ' B');
 }
 $redis->flushDB();

@@ -39,6 +39,7 @@ start_redis() {
     export BENCH_REDIS_PORT
     start redis-server --bind 127.0.0.1 --port "$BENCH_REDIS_PORT" --unixsocket "$BENCH_REDIS_SOCKET" \
         --unixsocketperm 777 --save '' --dir "$dir"
+    export BENCH_REDIS_PID=$!
     wait_for redis-cli -s "$BENCH_REDIS_SOCKET" ping || broken "redis-server did not start"
 }
 
@@ -62,8 +63,9 @@ start_origin() {
     wait_for curl -sf "$BENCH_ORIGIN/?none" || broken "nginx did not start"
 }
 
-# PHP with nothing but what the benchmarks use: no opcache, so no JIT either.
-php=("$PHP" -n -d memory_limit=-1 -d apc.enable_cli=1 -d ffi.enable=1 -d "extension=$module")
+# PHP with nothing but what the benchmarks use: no opcache, so no JIT either. Patience, for machines
+# with other things to do.
+php=("$PHP" -n -d memory_limit=-1 -d rate_limit.timeout=10 -d apc.enable_cli=1 -d ffi.enable=1 -d "extension=$module")
 built_in=$("$PHP" -n -m)
 for extension in igbinary redis apcu ffi posix sysvsem; do
     grep -qix "$extension" <<<"$built_in" || php+=(-d "extension=$extension")
