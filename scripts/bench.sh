@@ -4,12 +4,12 @@
 . "${BASH_SOURCE[0]%/*}/lib/common.sh"
 
 [ $# -eq 0 ] || die "bench takes no argument"
-provide "${build_packages[@]}" nginx php-symfony-cache php-symfony-lock php-symfony-rate-limiter \
+provide "${build_packages[@]}" curl nginx php-symfony-cache php-symfony-lock php-symfony-rate-limiter \
     php8.4-apcu php8.4-fpm php8.4-redis redis-server strace wrk
-build_module
+build_module "$module" php
 
 dir=$work/bench
-mkdir -m 711 "$dir"
+mkdir -m 755 "$dir" && mkdir -m 777 "$dir/tmp"
 export BENCH_MODULE=$module BENCH_SCRATCH=$dir BENCH_FIGURES=$dir/figures
 export BENCH_REDIS_SOCKET=$dir/redis.sock BENCH_BARE_SOCKET=$dir/bare_socket.so
 cc -O2 -shared -fPIC -o "$BENCH_BARE_SOCKET" benches/bare_socket.c
@@ -30,7 +30,7 @@ start() {
 
 # broken TEXT: ends the run with what the servers logged.
 broken() {
-    tail -n 20 "$dir"/*.log >&2
+    tail -n 8 "$dir"/*.log >&2
     die "$1"
 }
 
@@ -57,7 +57,7 @@ start_origin() {
             "$file" >"$dir/${file##*/}"
     done
     start "$PHP_FPM" -n -y "$dir/php-fpm.conf" -d zend_extension=opcache -d extension=igbinary \
-        -d extension=redis -d "extension=$module" ${as[@]+"${as[@]}"}
+        -d extension=redis -d "extension=$module" "${as[@]}"
     wait_for test -S "$dir/php-fpm.sock" || broken "php-fpm did not start"
     start nginx -e "$dir/nginx.log" -p "$dir" -c "$dir/nginx.conf"
     wait_for curl -sf "$BENCH_ORIGIN/?none" || broken "nginx did not start"

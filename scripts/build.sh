@@ -5,5 +5,5 @@
 
 [ $# -eq 0 ] || die "build takes no argument"
 provide "${build_packages[@]}"
-build_module
+build_module "$module" php
 say "built $module"

@@ -5,7 +5,7 @@
 
 [ $# -eq 0 ] || die "install takes no argument"
 provide "${build_packages[@]}"
-build_module
+build_module "$module" php
 
 folder=$("$PHP_CONFIG" --extension-dir)
 place "$module" "$folder/rate_limit.so" as_root

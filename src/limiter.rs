@@ -2,10 +2,11 @@
 //! chose beforehand. Owns policy, not mechanism.
 #![forbid(unsafe_code)]
 
+use crate::clock;
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::{Verdict, can_ever_pass};
-use crate::store::{Call, Store, StoreError};
+use crate::store::{Call, Denial, Gate, Host, Store, StoreError};
 
 /// What happens when the store cannot answer (`rate_limit.on_failure`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +45,29 @@ pub struct Decision {
     pub source: Source,
 }
 
-/// One limit on one store. `M` is this host's shared memory, for [`OnFailure::Memory`].
-pub struct Limiter<S, M> {
+/// How failures of a store elsewhere are met, and denials by it remembered.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote<'a> {
+    /// Stands for the store: a hash of its address, credentials and prefix.
+    pub scope: u64,
+    /// The store's address, without credentials.
+    pub endpoint: &'a str,
+    /// Whether denials are remembered (`rate_limit.deny_cache`).
+    pub deny_cache: bool,
+    /// Failures in a row after which the store is left alone (`rate_limit.breaker`).
+    pub breaker: u32,
+    /// Told of the first failure of an outage, and of each error about one key.
+    pub report: fn(&StoreError),
+}
+
+/// One limit on one store. `M` is this host's shared memory.
+pub struct Limiter<'a, S, M> {
     /// The store that decides.
     pub store: S,
     /// This host's shared memory.
     pub memory: M,
-    /// What `store` is called in a verdict.
-    pub source: Source,
+    /// What is known about `store` where it is not `memory` itself.
+    pub remote: Option<Remote<'a>>,
     /// Log or counter.
     pub algorithm: Algorithm,
     /// The limit and the window.
@@ -62,18 +78,15 @@ pub struct Limiter<S, M> {
     pub retry_interval: Micros,
 }
 
-impl<S: Store, M: Store> Limiter<S, M> {
+impl<S: Store, M: Host> Limiter<'_, S, M> {
     /// Decides on `cost` units for `identity`, and records them if they are admitted.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot answer and the policy is [`OnFailure::Throw`], or the
     /// policy is [`OnFailure::Memory`] and shared memory cannot answer either.
+    #[inline]
     pub fn attempt(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        let call = self.call(identity, cost);
-        match self.store.attempt(&call) {
-            Ok(verdict) => Ok(Decision { verdict, source: self.source }),
-            Err(error) => self.without_store(&call, error, M::attempt),
-        }
+        self.decide(&self.call(identity, cost), S::attempt, M::attempt)
     }
 
     /// Decides as [`Self::attempt`] would, and records nothing.
@@ -81,11 +94,7 @@ impl<S: Store, M: Store> Limiter<S, M> {
     /// # Errors
     /// As [`Self::attempt`].
     pub fn peek(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        let call = self.call(identity, cost);
-        match self.store.peek(&call) {
-            Ok(verdict) => Ok(Decision { verdict, source: self.source }),
-            Err(error) => self.without_store(&call, error, M::peek),
-        }
+        self.decide(&self.call(identity, cost), S::peek, M::peek)
     }
 
     /// Forgets what `identity` has used.
@@ -94,30 +103,107 @@ impl<S: Store, M: Store> Limiter<S, M> {
     /// [`StoreError`] where the store cannot answer, whatever the policy.
     pub fn reset(&mut self, identity: &[u8]) -> Result<(), StoreError> {
         let call = self.call(identity, Cost::ONE);
-        self.store.reset(&call)
+        match self.remote {
+            None => self.store.reset(&call),
+            Some(remote) => {
+                let done = self.ask(remote, clock::steady(), |store| store.reset(&call));
+                // After the store has forgotten, so that no denial from before is remembered; and
+                // where the answer is lost, for it may have.
+                self.memory.forget(remote.scope, &call);
+                done.map_err(|failure| failure.error)
+            }
+        }
     }
 
-    fn call<'a>(&self, identity: &'a [u8], cost: Cost) -> Call<'a> {
+    fn call<'i>(&self, identity: &'i [u8], cost: Cost) -> Call<'i> {
         Call { algorithm: self.algorithm, identity, limit: self.limit, cost }
+    }
+
+    #[inline]
+    fn decide(
+        &mut self,
+        call: &Call<'_>,
+        ask: fn(&mut S, &Call<'_>) -> Result<Verdict, StoreError>,
+        ask_memory: fn(&mut M, &Call<'_>) -> Result<Verdict, StoreError>,
+    ) -> Result<Decision, StoreError> {
+        let answer = match self.remote {
+            None => match ask(&mut self.store, call) {
+                Ok(verdict) => return Ok(Decision { verdict, source: Source::Memory }),
+                Err(error) => Err(Failure { error, next_try: self.retry_interval }),
+            },
+            Some(remote) => self.decide_elsewhere(remote, call, ask),
+        };
+        answer.or_else(|failure| self.without_store(call, failure, ask_memory))
+    }
+
+    /// The host's own memory of a denial, else the store's answer.
+    fn decide_elsewhere(
+        &mut self,
+        remote: Remote<'_>,
+        call: &Call<'_>,
+        ask: fn(&mut S, &Call<'_>) -> Result<Verdict, StoreError>,
+    ) -> Result<Decision, Failure> {
+        let asked = clock::steady();
+        let ticket = if remote.deny_cache && call.cost == Cost::ONE {
+            match self.memory.denial(remote.scope, call, asked) {
+                Denial::Holds(verdict) => {
+                    return Ok(Decision { verdict, source: Source::DenyCache });
+                }
+                Denial::Unknown(ticket) => ticket,
+            }
+        } else {
+            None
+        };
+        let verdict = self.ask(remote, asked, |store| ask(store, call))?;
+        if let Some(ticket) = ticket.filter(|_| !verdict.allowed && verdict.remaining == 0) {
+            self.memory.remember(ticket, &verdict, asked);
+        }
+        Ok(Decision { verdict, source: Source::Redis })
+    }
+
+    /// Asks the store, unless it is being left alone, and notes how that went.
+    fn ask<R>(
+        &mut self,
+        remote: Remote<'_>,
+        asked: Micros,
+        ask: impl FnOnce(&mut S) -> Result<R, StoreError>,
+    ) -> Result<R, Failure> {
+        let Remote { scope, endpoint, breaker, .. } = remote;
+        if let Gate::Shut(next_try) = self.memory.gate(scope, asked, self.retry_interval) {
+            let (endpoint, retry_ms) = (endpoint.to_owned(), next_try.div_ceil(1_000));
+            let error = StoreError::LeftAlone { endpoint, retry_ms };
+            return Err(Failure { error, next_try });
+        }
+        let answer = ask(&mut self.store);
+        match &answer {
+            Err(error) if error.concerns_endpoint() => {
+                let now = clock::steady();
+                if self.memory.failed(scope, now, breaker, self.retry_interval) {
+                    (remote.report)(error);
+                }
+            }
+            Err(error) => (remote.report)(error),
+            Ok(_) => self.memory.answered(scope),
+        }
+        answer.map_err(|error| Failure { error, next_try: self.retry_interval })
     }
 
     /// The policy's answer. A cost above the limit can never pass, so that is denied for ever under
     /// every policy and needs no store.
+    #[cold]
     fn without_store(
         &mut self,
         call: &Call<'_>,
-        error: StoreError,
-        in_memory: impl FnOnce(&mut M, &Call<'_>) -> Result<Verdict, StoreError>,
+        failure: Failure,
+        ask_memory: fn(&mut M, &Call<'_>) -> Result<Verdict, StoreError>,
     ) -> Result<Decision, StoreError> {
         let possible = can_ever_pass(call.limit, call.cost);
         match self.on_failure {
-            OnFailure::Memory => in_memory(&mut self.memory, call)
+            OnFailure::Memory => ask_memory(&mut self.memory, call)
                 .map(|verdict| Decision { verdict, source: Source::Memory }),
-            OnFailure::Throw if possible => Err(error),
+            OnFailure::Throw if possible => Err(failure.error),
             OnFailure::Open if possible => Ok(self.policy(true, Some(0), Source::FailOpen)),
-            _ => {
-                Ok(self.policy(false, possible.then_some(self.retry_interval), Source::FailClosed))
-            }
+            _ => Ok(self.policy(false, possible.then_some(failure.next_try), Source::FailClosed)),
         }
     }
 
@@ -134,4 +220,10 @@ impl<S: Store, M: Store> Limiter<S, M> {
         };
         Decision { verdict, source }
     }
+}
+
+/// Why there is no answer, and how long until the store may be asked again.
+struct Failure {
+    error: StoreError,
+    next_try: Micros,
 }

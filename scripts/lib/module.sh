@@ -4,11 +4,12 @@
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
 module=$root/modules/rate_limit.so
 
+# build_module FILE FEATURES
 build_module() {
-    step "cargo build --release (modules/rate_limit.so)" \
-        cargo build --locked --release --features php
-    mkdir -p modules
-    place "$CARGO_TARGET_DIR/release/librate_limit.so" "$module"
+    step "cargo build --release --features $2 (${1#"$root/"})" \
+        cargo build --locked --release --features "$2"
+    mkdir -p "${1%/*}"
+    place "$CARGO_TARGET_DIR/release/librate_limit.so" "$1"
 }
 
 # place FILE DESTINATION [COMMAND...]: copies beside DESTINATION and renames. A worker that has the

@@ -14,7 +14,8 @@ provide() {
     for package in "$@"; do present "$package" || missing+=("$package"); done
     [ ${#missing[@]} -gt 0 ] || return 0
     say "missing: ${missing[*]}"
-    case " ${missing[*]} " in *" rustup "*) say "(rustup: for Rust $rust_version or later)" ;; esac
+    [[ " ${missing[*]} " != *" rustup "* ]] ||
+        say "rustup brings Rust $rust_version or later; apt removes older cargo and rustc packages for it"
     install_packages "${missing[@]}"
     provide_rust "${missing[@]}"
     for package in "${missing[@]}"; do
@@ -22,7 +23,8 @@ provide() {
     done
 }
 
-# present PACKAGE: whether what it brings is here already.
+# present PACKAGE: whether what it brings is here already. No grep -q: it stops reading early, and
+# with pipefail the program that is still writing then makes the whole pipe fail.
 present() {
     case $1 in
     ca-certificates) [ -s /etc/ssl/certs/ca-certificates.crt ] || [ -s /etc/pki/tls/cert.pem ] ;;
@@ -32,9 +34,10 @@ present() {
     php8.4-cli) find_program PHP php8.4 php -n -r 'echo PHP_VERSION;' ;;
     php8.4-dev) find_program PHP_CONFIG php-config8.4 php-config --version ;;
     php8.4-fpm) find_program PHP_FPM php-fpm8.4 php-fpm -n -v ;;
-    php-symfony-*) symfony_component "${1#php-symfony-}" ;;
     php8.4-xml) has_extension xmlwriter ;;
+    php-*) dpkg-query -W -f '${Status}' "$1" | grep '^install ok installed' ;;
     php8.4-*) has_extension "${1#php8.4-}" ;;
+    nodejs) node --version | tr -d v | at_least 20 ;;
     rustup) rustc --version | cut -d ' ' -f 2 | at_least "$rust_version" && has cargo ;;
     rust-clippy) cargo clippy --version ;;
     rustfmt) cargo fmt --version ;;
@@ -47,7 +50,7 @@ present() {
 find_program() {
     local variable=$1 name
     for name in "${!variable:-$2}" "$2" "$3"; do
-        if has "$name" && "$name" "${@:4}" 2>/dev/null | grep -q '\b8\.4\.'; then
+        if has "$name" && "$name" "${@:4}" 2>/dev/null | grep '\b8\.4\.'; then
             export "$variable=$(command -v "$name")"
             return 0
         fi
@@ -55,13 +58,7 @@ find_program() {
     return 1
 }
 
-# Without a pipe: a grep that ends early would make PHP fail.
-has_extension() { present php8.4-cli && grep -qix "$1" <<<"$("$PHP" -m)"; }
-
-# symfony_component NAME: rate-limiter is RateLimiter there.
-symfony_component() {
-    "$PHP" -n -r 'require "Symfony/Component/" . str_replace("-", "", ucwords($argv[1], "-")) . "/autoload.php";' "$1"
-}
+has_extension() { present php8.4-cli && "$PHP" -m | grep -ix "$1"; }
 
 # at_least VERSION: whether the version on standard input is that or later.
 at_least() { { echo "$1"; cat; } | sort -VC; }
@@ -87,35 +84,35 @@ provide_rust() {
 }
 
 install_packages() {
-    local package own=() php=()
+    local package own=() newer=()
     has apt-get || die "install these first; the names are those of Debian's packages: $*"
     for package in "$@"; do
         case $package in
-        rustup | rust-clippy | rustfmt) has rustup && continue ;;
-        esac
-        case $package in
-        php* | rustup | valkey*) php+=("$package") ;;
+        rustup) has rustup || newer+=("$package") ;;
+        rust-clippy | rustfmt) # of a toolchain by rustup, and in conflict with its package
+            has rustup || [[ " $* " == *" rustup "* ]] || own+=("$package")
+            ;;
+        nodejs | npm | php* | valkey*) newer+=("$package") ;;
         *) own+=("$package") ;;
         esac
     done
-    [ ${#own[@]} -gt 0 ] || [ ${#php[@]} -gt 0 ] || return 0
-    as_root true
+    [ ${#own[@]} -gt 0 ] || [ ${#newer[@]} -gt 0 ] || return 0
+    as_root true # where sudo asks for a password, it does so here, outside a step
     step "apt-get update" apt_get update
     if is_debian_12; then
         add_debian_13
-        install_now ${own[@]+"${own[@]}"}
-        install_now -t trixie ${php[@]+"${php[@]}"}
+        [ ${#own[@]} -eq 0 ] || install_now "${own[@]}"
+        [ ${#newer[@]} -eq 0 ] || install_now -t trixie "${newer[@]}"
     else
         apt-cache show php8.4-cli >/dev/null 2>&1 || die "this release has no package of PHP 8.4:" \
             "Debian 12 or later, Ubuntu 25.04 or later, or install PHP 8.4 first (missing: $*)"
-        install_now ${own[@]+"${own[@]}"} ${php[@]+"${php[@]}"}
+        install_now "${own[@]}" "${newer[@]}"
     fi
     hash -r
 }
 
 install_now() {
     local package
-    [ $# -gt 0 ] && [ "${!#}" != trixie ] || return 0
     hold_services
     step "apt-get install $*" apt_get install -y --no-install-recommends \
         -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
@@ -133,12 +130,12 @@ apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock:
 apt_sources() { apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REPO_URI)" 'Created-By: Packages'; }
 
 # Asked of the sources: Debian 13's base-files, which PHP's packages bring, changes /etc/os-release.
-is_debian_12() { apt_sources | grep -q '^bookworm main '; }
+is_debian_12() { apt_sources | grep '^bookworm main ' >/dev/null; }
 
 # PHP 8.4 is in Debian 13. At priority 100 nothing comes from there that was not asked for by -t.
 add_debian_13() {
     local mirror list=/etc/apt/sources.list.d/rate_limit-trixie.list
-    apt_sources | grep -q '^trixie main ' && return
+    ! apt_sources | grep '^trixie main ' >/dev/null || return 0
     mirror=$(apt_sources | awk '$1 == "bookworm" && $2 == "main" { print $3; exit }')
     say "Debian 12 has no PHP 8.4: adding Debian 13 from $mirror at priority 100 ($list)"
     echo "deb $mirror trixie main" | as_root tee "$list" >/dev/null
@@ -148,14 +145,15 @@ add_debian_13() {
 }
 
 # Packages of servers start them as system services; here each command starts its own, privately.
+held=''
 hold_services() {
     [ ! -e /usr/sbin/policy-rc.d ] || return 0
-    undo=(release_services)
+    held=1
     printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
     as_root chmod 755 /usr/sbin/policy-rc.d
 }
 
 release_services() {
-    [ ${#undo[@]} -eq 0 ] || as_root rm -f /usr/sbin/policy-rc.d
-    undo=()
+    [ -z "$held" ] || as_root rm -f /usr/sbin/policy-rc.d
+    held=''
 }

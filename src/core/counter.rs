@@ -42,6 +42,7 @@ pub struct Position {
 impl Position {
     /// The position of `now`.
     #[must_use]
+    #[inline]
     pub fn of(limit: Limit, now: Micros) -> Self {
         Self { index: now / limit.window(), elapsed: now % limit.window() }
     }
@@ -49,6 +50,7 @@ impl Position {
     /// The position in which a call stamped `self` is decided when window `newest` has already
     /// begun for this identity: a call that was overtaken counts at the start of that window.
     #[must_use]
+    #[inline]
     pub fn no_earlier_than(self, newest: u64) -> Self {
         if newest > self.index { Self { index: newest, elapsed: 0 } } else { self }
     }
@@ -56,12 +58,14 @@ impl Position {
 
 /// The estimated number of units in the window that ends at `elapsed` into the current one.
 #[must_use]
+#[inline]
 pub fn estimate(counts: Counts, limit: Limit, elapsed: Micros) -> u64 {
     counts.curr + carried(counts.prev, limit.window(), elapsed)
 }
 
 /// Whether `cost` is admitted on top of `counts`.
 #[must_use]
+#[inline]
 pub fn admits(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> bool {
     fits(limit, estimate(counts, limit, elapsed), cost)
 }
@@ -69,31 +73,45 @@ pub fn admits(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> bool
 /// The verdict of an attempt that found `counts`. When it allows, the store must have added the
 /// cost to `curr` in the same atomic step.
 #[must_use]
+#[inline]
 pub fn attempt(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
-    if !admits(counts, limit, cost, elapsed) {
-        return peek(counts, limit, cost, elapsed);
+    let used = estimate(counts, limit, elapsed);
+    if !fits(limit, used, cost) {
+        return seen(counts, used, limit, cost, elapsed);
     }
     let after = Counts { curr: counts.curr + cost.units(), ..counts };
-    Verdict { allowed: true, retry_after: Some(0), ..peek(after, limit, cost, elapsed) }
+    let used = used + cost.units();
+    Verdict { allowed: true, retry_after: Some(0), ..seen(after, used, limit, cost, elapsed) }
 }
 
 /// The verdict of a peek that found `counts`: as [`attempt`] would decide, about the state as it is.
 #[must_use]
+#[inline]
 pub fn peek(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
-    let used = estimate(counts, limit, elapsed);
+    seen(counts, estimate(counts, limit, elapsed), limit, cost, elapsed)
+}
+
+/// The verdict about a state of which `used`, its estimate, is known.
+#[inline]
+fn seen(counts: Counts, used: u64, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
     let until = |target| least_wait(counts, limit, elapsed, target);
+    let allowed = fits(limit, used, cost);
     Verdict {
-        allowed: fits(limit, used, cost),
+        allowed,
         limit: limit.max(),
         remaining: left(limit, used),
-        retry_after: can_ever_pass(limit, cost)
-            .then(|| until(u64::from(limit.max()) - cost.units())),
+        retry_after: match (allowed, can_ever_pass(limit, cost)) {
+            (true, _) => Some(0),
+            (false, true) => Some(until(u64::from(limit.max()) - cost.units())),
+            (false, false) => None,
+        },
         replenish_after: used.checked_sub(1).map_or(0, until),
         reset_after: until(0),
     }
 }
 
 /// `floor(prev * (W - e) / W)`, in 64 bits where the product fits and in 128 where it does not.
+#[inline]
 fn carried(prev: u64, window: Micros, elapsed: Micros) -> u64 {
     let share = window - elapsed;
     match prev.checked_mul(share) {
@@ -103,6 +121,7 @@ fn carried(prev: u64, window: Micros, elapsed: Micros) -> u64 {
 }
 
 /// The least d >= 0 for which the estimate is at most `target` at `elapsed + d`, nobody else admitted.
+#[inline]
 fn least_wait(counts: Counts, limit: Limit, elapsed: Micros, target: u64) -> Micros {
     let window = limit.window();
     match target.checked_sub(counts.curr) {
@@ -115,6 +134,7 @@ fn least_wait(counts: Counts, limit: Limit, elapsed: Micros, target: u64) -> Mic
 ///
 /// `floor(x) <= t` means `x < t + 1`, so `W - e < (t + 1) * W / units`, and the largest such whole
 /// `W - e` is `ceil((t + 1) * W / units) - 1`.
+#[inline]
 fn falls_to(units: u64, window: Micros, target: u64) -> Micros {
     if units <= target {
         return 0;

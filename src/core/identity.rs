@@ -64,8 +64,8 @@ impl Salt {
     #[must_use]
     pub fn hash(&self, ip: &[u8], now: Micros, prefix: Ipv6Prefix) -> [u8; DIGITS] {
         let mut mac = self.0.clone();
-        match canonical(ip, prefix) {
-            Some(text) => mac.update(text.as_bytes()),
+        match client(ip, prefix) {
+            Some(client) => mac.update(spelled(client, prefix).as_bytes()),
             None => mac.update(ip),
         }
         mac.update(b"|");
@@ -84,16 +84,26 @@ impl Salt {
     }
 }
 
-/// The one spelling of the client's address, or `None` where `ip` is not an address.
-fn canonical(ip: &[u8], prefix: Ipv6Prefix) -> Option<Spelling> {
+/// The address that stands for every address of one client, equal for all of them, or `None` where
+/// `ip` is not an address: an IPv6 client is the first address of its network.
+#[must_use]
+pub fn client(ip: &[u8], prefix: Ipv6Prefix) -> Option<IpAddr> {
+    Some(match parse(ip)? {
+        IpAddr::V6(address) => IpAddr::V6(prefix.network(address)),
+        v4 => v4,
+    })
+}
+
+/// The one spelling of a [`client`]: what is hashed.
+#[must_use]
+pub fn spelled(client: IpAddr, prefix: Ipv6Prefix) -> Spelling {
     let mut text = Spelling { bytes: [0; 48], length: 0 };
-    match parse(ip)? {
-        IpAddr::V4(address) => write!(text, "{address}"),
-        IpAddr::V6(address) if prefix.0 == 128 => write!(text, "{address}"),
-        IpAddr::V6(address) => write!(text, "{}/{}", prefix.network(address), prefix.0),
+    match client {
+        IpAddr::V6(network) if prefix.0 < 128 => write!(text, "{network}/{}", prefix.0),
+        address => write!(text, "{address}"),
     }
-    .ok()?;
-    Some(text)
+    .expect("the longest spelling fits");
+    text
 }
 
 /// Reads an address in strict notation, IPv4-mapped as IPv4, a zone left out.
@@ -115,13 +125,15 @@ fn hex(bytes: &[u8]) -> [u8; DIGITS] {
 }
 
 /// An address as text, on the stack: the longest is 39 digits and colons, and `/127`.
-struct Spelling {
+pub struct Spelling {
     bytes: [u8; 48],
     length: usize,
 }
 
 impl Spelling {
-    fn as_bytes(&self) -> &[u8] {
+    /// The text, in ASCII.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
@@ -152,11 +164,11 @@ mod tests {
 
     #[test]
     fn a_zone_is_left_out_and_an_empty_one_is_not_an_address() {
-        let spelled = |ip: &[u8]| canonical(ip, Ipv6Prefix::DEFAULT).map(|s| s.as_bytes().to_vec());
-        assert_eq!(spelled(b"fe80::1%eth0"), spelled(b"fe80::1"));
-        assert_eq!(spelled(b"fe80::1%"), None);
-        assert_eq!(spelled(b"192.0.2.1%eth0"), None);
-        assert_eq!(spelled(b"[2001:db8::1]"), None);
-        assert_eq!(spelled(b"\xff"), None);
+        let client = |ip: &[u8]| client(ip, Ipv6Prefix::DEFAULT);
+        assert_eq!(client(b"fe80::1%eth0"), client(b"fe80::1"));
+        assert_eq!(client(b"fe80::1%"), None);
+        assert_eq!(client(b"192.0.2.1%eth0"), None);
+        assert_eq!(client(b"[2001:db8::1]"), None);
+        assert_eq!(client(b"\xff"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! From the first argument of a limiter to the store that it stands for.
 
 use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -13,7 +14,7 @@ use super::phpredis::{self, Handed};
 use super::zend::Thrown;
 use super::{clocks, exceptions, log, settings, settings_text};
 use crate::core::verdict::Verdict;
-use crate::limiter::Source;
+use crate::limiter::Remote;
 use crate::store::redis::{
     Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
 };
@@ -31,6 +32,8 @@ pub enum Backend {
     Server {
         store: Box<RefCell<RedisStore<SharedConnection>>>,
         endpoint: String,
+        /// Stands for server, credentials and prefix. See [`crate::store::Host`].
+        scope: u64,
         /// The `Redis` whose server it is, if it was handed one.
         redis: Option<Zval>,
     },
@@ -102,20 +105,27 @@ impl Backend {
 
     fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
         let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
-        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
         let options = Options { timeout: settings::timeout() };
+        let scope = scope(&(endpoint, &prefix));
         let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
         clocks::of(&endpoint, || connection.clock());
+        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
         let store = RedisStore::new(connection, naming, settings::clock());
-        Self::Server { store: Box::new(RefCell::new(store)), endpoint, redis }
+        Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
     }
 
-    /// What this store is called in a verdict.
-    pub fn source(&self) -> Source {
-        match self {
-            Self::Memory(_) => Source::Memory,
-            Self::Server { .. } | Self::Client(_) => Source::Redis,
-        }
+    /// What is known of this store where it is not this host's memory.
+    #[inline(always)]
+    pub fn remote(&self) -> Option<Remote<'_>> {
+        let (endpoint, scope) = match self {
+            Self::Memory(_) => return None,
+            Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
+            Self::Client(client) => {
+                (client.endpoint(), scope(&(client.endpoint(), client.prefix())))
+            }
+        };
+        let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
+        Some(Remote { scope, endpoint, deny_cache, breaker, report: log::failure })
     }
 
     /// The client object, for the garbage collector.
@@ -145,51 +155,65 @@ impl Backend {
         }
     }
 
-    fn decide<R>(
+    /// Whether asking it may run PHP code.
+    pub fn runs_php(&self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+
+    /// Asks a server.
+    #[inline(never)]
+    fn ask_server<R>(
         &self,
-        memory: impl FnOnce(Shm) -> Result<R, StoreError>,
-        server: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
+        ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
-        let (result, endpoint) = match self {
-            Self::Memory(shared) => return memory(*shared),
-            Self::Server { store, endpoint, .. } => {
-                let result = match store.try_borrow_mut() {
-                    Ok(mut store) => server(&mut *store),
-                    Err(_) => Err(StoreError::Unavailable {
-                        endpoint: endpoint.clone(),
-                        detail: "a call that a signal interrupted is still using it".to_owned(),
-                    }),
-                };
-                (result, endpoint.as_str())
-            }
+        match self {
+            Self::Memory(shared) => ask(&mut { *shared }),
+            Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
+                Ok(mut store) => ask(&mut *store),
+                Err(_) => Err(StoreError::Unavailable {
+                    endpoint: endpoint.clone(),
+                    detail: "a call that a signal interrupted is still using it".to_owned(),
+                }),
+            },
             Self::Client(client) => {
                 let naming = Naming {
                     prefix: client.prefix().to_vec(),
                     cluster: client.is_cluster(),
                     layout: settings::log_layout(),
                 };
-                let mut store = RedisStore::new(Through(client), naming, settings::clock());
-                (server(&mut store), client.endpoint())
+                ask(&mut RedisStore::new(Through(client), naming, settings::clock()))
             }
-        };
-        if let Err(error) = &result {
-            log::failure(error, endpoint);
         }
-        result
     }
 }
 
+/// The same for the same store in every process of this host.
+fn scope(store: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    store.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Shared memory first and inlined: there a call takes less time than a detour.
 impl Store for &Backend {
+    #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.decide(|mut memory| memory.attempt(call), |store| store.attempt(call))
+        match **self {
+            Backend::Memory(mut shared) => shared.attempt(call),
+            _ => self.ask_server(|store| store.attempt(call)),
+        }
     }
 
+    #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.decide(|mut memory| memory.peek(call), |store| store.peek(call))
+        match **self {
+            Backend::Memory(mut shared) => shared.peek(call),
+            _ => self.ask_server(|store| store.peek(call)),
+        }
     }
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
-        self.decide(|mut memory| memory.reset(call), |store| store.reset(call))
+        self.ask_server(|store| store.reset(call))
     }
 }
 

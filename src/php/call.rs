@@ -8,8 +8,8 @@ use std::ptr;
 
 use ext_php_rs::ffi::{
     _zend_expected_type, _zend_expected_type_Z_EXPECTED_LONG,
-    _zend_expected_type_Z_EXPECTED_STRING, IS_LONG, IS_NULL, IS_STRING, zend_class_entry,
-    zend_execute_data, zend_object, zend_wrong_parameters_count_error, zval,
+    _zend_expected_type_Z_EXPECTED_STRING, IS_LONG, IS_NULL, IS_STRING, zend_execute_data,
+    zend_object, zend_wrong_parameters_count_error, zval,
 };
 
 use super::exceptions;
@@ -55,33 +55,26 @@ macro_rules! native {
 }
 pub(super) use native;
 
-/// The object whose method was called; the frame holds a reference to it until the call returns.
-///
-/// A pointer and not a reference: what lies beside PHP's part of the object is reached from it, and
-/// written, which through a reference would be undefined.
-#[derive(Clone, Copy)]
-pub struct This<'a> {
-    object: *mut zend_object,
-    call: PhantomData<&'a zend_execute_data>,
-}
-
-impl This<'_> {
-    /// The object.
-    pub fn pointer(self) -> *mut zend_object {
-        self.object
-    }
-
-    /// Its class.
-    pub fn class(self) -> *mut zend_class_entry {
-        // SAFETY: live.
-        unsafe { (*self.object).ce }
-    }
-}
-
 /// The arguments of a call, numbered from 1.
 pub struct Args<'a> {
     frame: *mut zend_execute_data,
     call: PhantomData<&'a mut zend_execute_data>,
+}
+
+/// The object whose method was called, alive until the call returns. No reference, since what is
+/// ours stands in front of PHP's part: a write to it by way of a shared reference to that part is
+/// one that the optimiser may drop, and does.
+#[derive(Clone, Copy)]
+pub struct This<'a> {
+    object: *mut zend_object,
+    call: PhantomData<&'a zend_object>,
+}
+
+impl This<'_> {
+    /// Where PHP's part of it is.
+    pub fn as_ptr(self) -> *mut zend_object {
+        self.object
+    }
 }
 
 impl<'a> Args<'a> {
@@ -94,8 +87,7 @@ impl<'a> Args<'a> {
     /// The object whose method was called. Only in methods.
     pub fn this(&self) -> This<'a> {
         // SAFETY: `This` is an object in a method.
-        let object = unsafe { self.this_value().value.obj };
-        This { object, call: PhantomData }
+        This { object: unsafe { self.this_value().value.obj }, call: PhantomData }
     }
 
     fn this_value(&self) -> &zval {

@@ -32,8 +32,9 @@ pub fn register() {
     unsafe { zend_do_implement_interface(interface, throwable) };
     EXCEPTION.set(interface);
     // SAFETY: SPL starts before any extension that is loaded from a file.
-    let (runtime, argument) =
-        (unsafe { spl_ce_RuntimeException }, unsafe { spl_ce_InvalidArgumentException });
+    let runtime = unsafe { spl_ce_RuntimeException };
+    // SAFETY: as above.
+    let argument = unsafe { spl_ce_InvalidArgumentException };
     STORE.set(class("RateLimit\\StoreException", redis_exception().unwrap_or(runtime)));
     CONFIG.set(class("RateLimit\\ConfigException", argument));
 }

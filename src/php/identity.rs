@@ -9,9 +9,11 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, RwLock};
 
 use ext_php_rs::ffi::{_efree, zend_function_entry, zend_internal_arg_info};
+use rand::TryRng;
+use rand::rngs::SysRng;
 use zeroize::Zeroizing;
 
 use super::call::{Args, Return, native};
@@ -42,29 +44,46 @@ pub const ALIAS: zend_function_entry =
 /// Wiped when dropped.
 type Secret = Zeroizing<Vec<u8>>;
 
+/// What a salt file held, or why it cannot be used.
+struct File {
+    path: Vec<u8>,
+    read: Result<Secret, String>,
+}
+
 /// What this thread keeps, so that a salt is hashed once and a file read once.
 #[derive(Default)]
 struct Kept {
     prepared: Option<(Secret, Salt)>,
-    files: Vec<(Vec<u8>, Result<Secret, String>)>,
+    files: Vec<File>,
 }
 
+// Not used while the module starts: what a thread must drop at its end keeps the library from being
+// unloaded, and Apache's parent upgrades by unloading and loading it.
 thread_local!(static KEPT: RefCell<Kept> = RefCell::default());
+/// Of php.ini. Written at module start alone, so that no reader ever waits.
+static AT_START: RwLock<Option<File>> = RwLock::new(None);
 static RANDOM: OnceLock<[u8; 32]> = OnceLock::new();
 
 /// Makes the random salt. At module start, so that all workers inherit one.
 pub fn prepare() {
-    RANDOM.get_or_init(rand::random);
+    random();
 }
 
-/// Reads a salt file and keeps it. At module start for php.ini's, since privileges may be dropped
-/// later.
+/// From the system itself, not the thread's generator, for the reason that stands at [`KEPT`].
+fn random() -> &'static [u8; 32] {
+    RANDOM.get_or_init(|| {
+        let mut salt = [0; 32];
+        SysRng.try_fill_bytes(&mut salt).expect("the system gives no random bytes");
+        salt
+    })
+}
+
+/// Reads php.ini's salt file and keeps it. At module start, since privileges may be dropped later.
 pub fn read_salt_file(path: &[u8]) {
-    let read = read(path);
-    if let Err(error) = &read {
-        log::warn(error);
+    let file = File::read(path);
+    if let Ok(mut at_start) = AT_START.write() {
+        *at_start = Some(file);
     }
-    KEPT.with_borrow_mut(|kept| kept.files.push((path.to_vec(), read)));
 }
 
 fn rate_limit_identity(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
@@ -88,10 +107,34 @@ impl Kept {
         }
         &self.prepared.get_or_insert_with(|| (salt.clone(), Salt::new(salt))).1
     }
+}
 
-    fn file(&self, path: &[u8]) -> Option<Result<Secret, String>> {
-        self.files.iter().find(|(kept, _)| kept == path).map(|(_, read)| read.clone())
+impl File {
+    fn read(path: &[u8]) -> Self {
+        let read = read(path);
+        if let Err(error) = &read {
+            log::warn(error);
+        }
+        Self { path: path.to_vec(), read }
     }
+}
+
+/// The salt in the file at `path`, which is read once.
+fn salt_file(path: &[u8]) -> Result<Secret, String> {
+    let known = |file: &&File| file.path == path;
+    let at_start = AT_START.try_read().ok();
+    if let Some(file) = at_start.as_deref().and_then(Option::as_ref).filter(known) {
+        return file.read.clone();
+    }
+    let kept = KEPT.with(|kept| {
+        Some(kept.try_borrow().ok()?.files.iter().find(known)?.read.clone()) // as above
+    });
+    kept.unwrap_or_else(|| {
+        let file = File::read(path);
+        let read = file.read.clone();
+        KEPT.with(|kept| kept.try_borrow_mut().map(|mut kept| kept.files.push(file)).ok());
+        read
+    })
 }
 
 fn salt() -> Result<Secret, String> {
@@ -107,16 +150,9 @@ fn salt() -> Result<Secret, String> {
                  a random salt until the next start, and hosts will not agree on them",
             );
         }
-        return Ok(Zeroizing::new(RANDOM.get_or_init(rand::random).to_vec()));
+        return Ok(Zeroizing::new(random().to_vec()));
     }
-    let known = KEPT.with(|kept| kept.try_borrow().ok().and_then(|kept| kept.file(&path)));
-    let salt = match known {
-        Some(known) => known?,
-        None => {
-            read_salt_file(&path);
-            read(&path)?
-        }
-    };
+    let salt = salt_file(&path)?;
     short(&salt, "rate_limit.salt_file");
     Ok(salt)
 }

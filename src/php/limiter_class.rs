@@ -15,6 +15,7 @@ use ext_php_rs::ffi::{
 };
 use ext_php_rs::types::Zval;
 
+use super::answer;
 use super::call::{This, native};
 use super::exceptions;
 use super::limiter::{self, Bound};
@@ -77,7 +78,7 @@ pub fn register() {
     let mut interface = zend::class("RateLimit\\Limiter", INTERFACE);
     // SAFETY: module start; the entry is copied.
     let interface = unsafe { zend_register_internal_interface(&raw mut interface) };
-    limiter::name_keys();
+    answer::prepare();
     LOG.set(declare("SlidingWindowLog", interface));
     declare("SlidingWindowCounter", interface);
 }
@@ -97,36 +98,38 @@ fn declare(name: &str, interface: *mut zend_class_entry) -> *mut zend_class_entr
 }
 
 /// Which algorithm the object's class stands for.
-pub fn algorithm(object: This<'_>) -> Algorithm {
-    if object.class() == LOG.get() { Algorithm::Log } else { Algorithm::Counter }
+pub fn algorithm(this: This<'_>) -> Algorithm {
+    // SAFETY: a live object.
+    if unsafe { (*this.as_ptr()).ce } == LOG.get() { Algorithm::Log } else { Algorithm::Counter }
 }
 
 /// The name of an object's class.
-pub fn name(object: This<'_>) -> String {
-    // SAFETY: live.
-    unsafe { &*object.pointer() }.get_class_name().unwrap_or_default()
+pub fn name(this: This<'_>) -> String {
+    // SAFETY: a live object.
+    unsafe { &*this.as_ptr() }.get_class_name().unwrap_or_default()
 }
 
 /// The object's limiter; none before it was constructed.
-pub fn bound<'a>(object: This<'a>) -> Option<&'a Bound> {
-    // SAFETY: every object of these two classes was made by `create`, and its limiter is set once.
-    unsafe { &(*container(object.pointer())).bound }.as_ref()
+pub fn bound<'a>(this: This<'a>) -> Option<&'a Bound> {
+    let object = container(this.as_ptr());
+    // SAFETY: `create` made the object, and its limiter is set once and lives as long as it does.
+    unsafe { &(*object).bound }.as_ref()
 }
 
 /// Gives the object its limiter, once.
-pub fn bind(object: This<'_>, limiter: Bound) -> Result<(), Thrown> {
-    if bound(object).is_some() {
-        let again = format!("{}::__construct() must not be called twice", name(object));
+pub fn bind(this: This<'_>, limiter: Bound) -> Result<(), Thrown> {
+    if bound(this).is_some() {
+        let again = format!("{}::__construct() must not be called twice", name(this));
         return Err(exceptions::error(&again));
     }
-    let object = container(object.pointer());
+    let object = container(this.as_ptr());
     // SAFETY: `create` made the object, and nothing can refer to a limiter that is not there.
     unsafe { (*object).bound = Some(limiter) };
     Ok(())
 }
 
+/// The whole of an object that `create` made. Good to read and write only for those.
 fn container(object: *mut zend_object) -> *mut Object {
-    // `create` put it there, within one allocation.
     object.wrapping_byte_sub(offset_of!(Object, std)).cast()
 }
 
@@ -162,8 +165,9 @@ unsafe extern "C" fn create(class: *mut zend_class_entry) -> *mut zend_object {
 }
 
 unsafe extern "C" fn free(object: *mut zend_object) {
+    let limiter = container(object);
     // SAFETY: the engine frees a live object, once. The destructors of a client object may run in here.
-    let taken = unsafe { (*container(object)).bound.take() };
+    let taken = unsafe { (*limiter).bound.take() };
     drop(taken);
     // SAFETY: as above; the engine frees the allocation itself.
     unsafe { zend_object_std_dtor(object) };
@@ -175,8 +179,9 @@ unsafe extern "C" fn get_gc(
     table: *mut *mut zval,
     count: *mut i32,
 ) -> *mut HashTable {
+    let limiter = container(object);
     // SAFETY: the engine asks about a live object.
-    let bound = unsafe { &(*container(object)).bound };
+    let bound = unsafe { &(*limiter).bound };
     let held = bound.as_ref().and_then(|bound| bound.backend.object());
     // SAFETY: the engine's own places for the answer.
     unsafe { *table = held.map_or(ptr::null_mut(), |held: &Zval| ptr::from_ref(held).cast_mut()) };

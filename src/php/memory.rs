@@ -5,23 +5,31 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use sha2::{Digest, Sha256};
 
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
+use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::shm::{Region, RegionConfig, Shm};
-use crate::store::{Call, Store, StoreError};
+use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
+use crate::store::{Call, Denial, Gate, Host, Store, StoreError, Ticket};
 
-// Written at module start and end, when no request runs, so Relaxed is enough for all of them.
-static REGION: AtomicPtr<Region> = AtomicPtr::new(ptr::null_mut());
-static OWNER: AtomicU32 = AtomicU32::new(0);
-static FAILURE: Mutex<String> = Mutex::new(String::new());
+/// What this process and its children share.
+struct Shared {
+    /// The region, or why there is none.
+    region: Result<Region, String>,
+    /// What was said already.
+    said: Option<Flags>,
+    /// The process that mapped it.
+    owner: u32,
+}
 
-/// What is said once.
+/// Relaxed everywhere: changes at module start and end alone, when no request runs.
+static SHARED: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
+
+/// What is said once, whichever worker comes to it first.
 #[derive(Clone, Copy)]
 pub enum Notice {
     RandomSalt,
@@ -30,48 +38,58 @@ pub enum Notice {
 
 /// Maps the region. Without one PHP goes on, and whoever asks for `memory://` is told why.
 pub fn map() {
+    watch_forks();
     let file = settings::text(c"rate_limit.memory_file");
     let config = RegionConfig {
         size: usize::try_from(settings::memory_size()).unwrap_or(usize::MAX),
         file: (!file.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&file))),
     };
-    match Region::map(&config) {
-        Ok(region) => {
-            OWNER.store(std::process::id(), Relaxed);
-            REGION.store(Box::into_raw(Box::new(region)), Relaxed);
-        }
-        Err(error) => {
-            log::warn(&error.to_string());
-            *FAILURE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = error.to_string();
-        }
+    let region = Region::map(&config).map_err(|error| error.to_string());
+    if let Err(error) = &region {
+        log::warn(error);
     }
+    let shared = Shared { region, said: Flags::map().ok(), owner: std::process::id() };
+    SHARED.store(Box::into_raw(Box::new(shared)), Relaxed);
 }
 
-/// Gives the region back, in the process that mapped it. At module end: LiteSpeed runs that in
+/// Gives the memory back, in the process that mapped it. At module end: LiteSpeed runs that in
 /// every child too, while others still work.
 pub fn unmap() {
-    if OWNER.load(Relaxed) != std::process::id() {
+    if is_inherited() {
         return;
     }
-    let region = REGION.swap(ptr::null_mut(), Relaxed);
-    if !region.is_null() {
-        // SAFETY: `map` made it by Box::into_raw; limiters, which borrow it, ended with the last
-        // request.
-        drop(unsafe { Box::from_raw(region) });
+    let shared = SHARED.swap(ptr::null_mut(), Relaxed);
+    if !shared.is_null() {
+        // SAFETY: `map` made it by Box::into_raw; limiters, which borrow the region, ended with the
+        // last request.
+        drop(unsafe { Box::from_raw(shared) });
     }
 }
 
-/// The region, if it could be mapped.
-pub fn region() -> Option<&'static Region> {
-    // SAFETY: null, or a region that lives until the module ends.
-    unsafe { REGION.load(Relaxed).as_ref() }
+fn shared() -> Option<&'static Shared> {
+    // SAFETY: null, or what `map` made, which lives until the module ends.
+    unsafe { SHARED.load(Relaxed).as_ref() }
 }
 
-/// Whether nobody on this host has said `notice` since the module was started.
+/// The region, or why there is none.
+pub fn region() -> Result<&'static Region, &'static str> {
+    match shared().map(|shared| &shared.region) {
+        Some(Ok(region)) => Ok(region),
+        Some(Err(error)) => Err(error),
+        None => Err("the module has not started"),
+    }
+}
+
+/// Whether this process inherited the region, so that the other workers look at the same one. One
+/// that mapped it by itself is alone with it until it forks.
+pub fn is_inherited() -> bool {
+    shared().is_some_and(|shared| shared.owner != std::process::id())
+}
+
+/// Whether no worker of this parent has said `notice` since the module was started.
 pub fn first(notice: Notice) -> bool {
-    static SAID: AtomicU32 = AtomicU32::new(0);
-    let bit = 1 << notice as u32;
-    SAID.fetch_or(bit, Relaxed) & bit == 0
+    let said = shared().and_then(|shared| shared.said.as_ref());
+    said.is_none_or(|said| said.first(notice as u32))
 }
 
 /// This host's shared memory as a store, in the namespace that holds now.
@@ -81,18 +99,19 @@ pub struct Memory(Option<Shm>);
 impl Memory {
     /// Memory that may be missing: then it fails when it is asked.
     pub fn now() -> Self {
-        Self(region().map(|region| region.shm(namespace())))
+        Self(region().ok().map(|region| region.shm(namespace())))
     }
 
     /// Memory that is there.
     pub fn required() -> Result<Shm, Thrown> {
-        Self::now().0.ok_or_else(|| exceptions::config(&format!("memory:// needs {}", failure())))
+        Self::now().get().map_err(|error| exceptions::config(&error.to_string()))
     }
 
     fn get(&self) -> Result<Shm, StoreError> {
-        let missing =
-            || StoreError::Unavailable { endpoint: "memory://".to_owned(), detail: failure() };
-        self.0.ok_or_else(missing)
+        self.0.ok_or_else(|| StoreError::Unavailable {
+            endpoint: "memory://".to_owned(),
+            detail: region().err().unwrap_or_default().to_owned(),
+        })
     }
 }
 
@@ -110,15 +129,40 @@ impl Store for &Memory {
     }
 }
 
-/// Whether this process inherited the region, so that the other workers look at the same one. One
-/// that mapped it by itself is alone with it until it forks.
-pub fn is_shared() -> bool {
-    OWNER.load(Relaxed) != std::process::id()
-}
+/// Without a region nothing is remembered and every caller tries.
+impl Host for &Memory {
+    #[inline]
+    fn denial(&self, scope: u64, call: &Call<'_>, now: Micros) -> Denial {
+        self.0.map_or(Denial::Unknown(None), |shm| shm.denial(scope, call, now))
+    }
 
-/// Why there is no region.
-pub fn failure() -> String {
-    FAILURE.lock().map_or_else(|_| String::new(), |text| text.clone())
+    fn remember(&self, ticket: Ticket, verdict: &Verdict, asked: Micros) {
+        if let Some(shm) = self.0 {
+            shm.remember(ticket, verdict, asked);
+        }
+    }
+
+    fn forget(&self, scope: u64, call: &Call<'_>) {
+        if let Some(shm) = self.0 {
+            shm.forget(scope, call);
+        }
+    }
+
+    #[inline]
+    fn gate(&self, scope: u64, now: Micros, retry_interval: Micros) -> Gate {
+        self.0.map_or(Gate::Open, |shm| shm.gate(scope, now, retry_interval))
+    }
+
+    #[inline]
+    fn answered(&self, scope: u64) {
+        if let Some(shm) = self.0 {
+            shm.answered(scope);
+        }
+    }
+
+    fn failed(&self, scope: u64, now: Micros, most: u32, retry_interval: Micros) -> bool {
+        self.0.is_none_or(|shm| shm.failed(scope, now, most, retry_interval))
+    }
 }
 
 /// `rate_limit.namespace`, by default the effective user id: that of the worker, which may differ

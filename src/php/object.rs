@@ -169,5 +169,6 @@ pub fn address(object: &Zval, kind: Kind) -> Result<String, Thrown> {
         }
     };
     let class = object.object().and_then(|object| object.get_class_name().ok()).unwrap_or_default();
-    Ok(if told.is_empty() { class } else { format!("{class} at {told}") })
+    let class = class.split('\0').next().unwrap_or_default(); // an anonymous class has its file's path there
+    Ok(if told.is_empty() { class.to_owned() } else { format!("{class} at {told}") })
 }

@@ -1,17 +1,22 @@
 //! A phpredis `Redis`, read for what the extension's own connection needs.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use ext_php_rs::types::Zval;
 
-use super::exceptions;
 use super::object::{self, bytes, call, text};
 use super::zend::Thrown;
-use crate::store::redis::{Endpoint, Host, Server};
+use super::{exceptions, settings};
+use crate::clock;
+use crate::core::time::{Micros, SECOND};
+use crate::store::redis::{Endpoint, Host, Options, Server, Transport, connection};
 
-/// How a `Redis` is spoken to.
+/// How a `Redis` is spoken to from here on.
 pub enum Handed {
     /// Over the extension's own connection.
     Endpoint(Endpoint, Vec<u8>),
-    /// Through the object: it is under TLS, or may be, and those options cannot be read.
+    /// Through the object: what it takes to reach its server cannot be read from it.
     Object,
 }
 
@@ -34,7 +39,34 @@ pub fn read(object: &Zval) -> Result<Handed, Thrown> {
     let database = call(object, "getDbNum", vec![])?.long().unwrap_or(0);
     let database = u32::try_from(database).unwrap_or(0);
     let endpoint = Endpoint { server, user, password, database };
-    Ok(Handed::Endpoint(endpoint, object::prefix(object)?))
+    let prefix = object::prefix(object)?;
+    Ok(if answers(&endpoint) { Handed::Endpoint(endpoint, prefix) } else { Handed::Object })
+}
+
+thread_local! {
+    /// Endpoints that were tried, and until when one that did not answer is not tried again.
+    static TRIED: RefCell<HashMap<Endpoint, Option<Micros>>> = RefCell::default();
+}
+
+/// Whether the server answers the extension's own connection. The application's answers it, but that
+/// may be under TLS without its host saying so (`new Redis(['ssl' => ...])`), or from another address.
+fn answers(endpoint: &Endpoint) -> bool {
+    const AGAIN: Micros = 10 * SECOND;
+    let now = clock::steady();
+    let tried =
+        TRIED.with(|tried| tried.try_borrow().ok().and_then(|map| map.get(endpoint).copied()));
+    match tried {
+        Some(None) => return true,
+        Some(Some(until)) if now < until => return false,
+        _ => {}
+    }
+    let mut connection = connection(endpoint, Options { timeout: settings::timeout() });
+    let answer = connection.begin(now).and_then(|()| connection.time());
+    let until = answer.is_err().then_some(now + AGAIN);
+    TRIED.with(|tried| {
+        tried.try_borrow_mut().map(|mut map| map.insert(endpoint.clone(), until)).ok()
+    });
+    until.is_none()
 }
 
 /// Where a host as phpredis takes it leads; nothing where that is not plain TCP or a unix socket.

@@ -1,30 +1,30 @@
 //! The settings `rate_limit.*`: one table of names, defaults, scopes and rules. A value is checked
 //! and parsed when it is set, so that reading one is a load.
 //!
-//! What decides about safety can be set in php.ini and per pool or virtual host (`php_admin_value`)
-//! and not by the application. What is needed before the workers exist only in php.ini.
+//! All can be set in php.ini, and per pool or virtual host by `php_admin_value`, but not by the
+//! application. What is needed before the workers exist can be set in php.ini alone.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use ext_php_rs::ffi::{
-    E_WARNING, PHP_INI_ALL, PHP_INI_SYSTEM, php_error_docref, zend_ini_entry, zend_ini_entry_def,
-    zend_string,
-};
+use ext_php_rs::ffi::{zend_ini_entry, zend_ini_entry_def, zend_string};
+use ext_php_rs::flags::IniEntryPermission;
 
 use super::settings_text::{display_store, one_of, seconds, size, switch, whole};
 use super::value;
-use super::zend::{self, Table, zend_ini_str, zend_register_ini_entries_ex};
+use super::zend::{Table, zend_ini_str, zend_register_ini_entries_ex};
 use super::{enums, identity, log};
 use crate::core::identity::Ipv6Prefix;
 use crate::core::time::Micros;
 use crate::limiter::OnFailure;
 use crate::store::redis::{ClockMode, Layout};
 
-/// Stages of `on_modify`, from zend_ini.h.
+/// ZEND_INI_STAGE_STARTUP of zend_ini.h: php.ini and the command line.
 const STARTUP: c_int = 1;
-const RUNTIME: c_int = 1 << 4;
+/// ZEND_INI_STAGE_DEACTIVATE: at a request's end the engine puts back what was in force before the
+/// request tried to change it, also where that was refused.
+const DEACTIVATE: c_int = 8;
 
 /// Takes a value (and the stage), or says the rule that it breaks.
 type Take = fn(&[u8], c_int) -> Result<(), &'static str>;
@@ -59,52 +59,33 @@ const POLICIES: [OnFailure; 4] =
 const fn entry(
     name: &'static CStr,
     default: &'static CStr,
-    scope: u32,
     take: &'static Take,
 ) -> zend_ini_entry_def {
     zend_ini_entry_def {
-        name: name.as_ptr(),
         on_modify: Some(on_modify),
         mh_arg1: ptr::from_ref(take).cast_mut().cast(),
-        mh_arg2: ptr::null_mut(),
-        mh_arg3: ptr::null_mut(),
-        value: default.as_ptr(),
-        displayer: None,
-        value_length: default.count_bytes() as u32,
-        name_length: name.count_bytes() as u16,
-        modifiable: scope as u8,
+        ..zend_ini_entry_def::new(name, default, IniEntryPermission::System)
     }
 }
 
 static TABLE: Table<[zend_ini_entry_def]> = Table(&[
     zend_ini_entry_def {
         displayer: Some(display_store),
-        ..entry(c"rate_limit.store", c"memory://", PHP_INI_SYSTEM, &(any as Take))
+        ..entry(c"rate_limit.store", c"memory://", &(any as Take))
     },
-    entry(c"rate_limit.on_failure", c"throw", PHP_INI_SYSTEM, &(on_failure_is as Take)),
-    entry(c"rate_limit.timeout", c"0.1", PHP_INI_SYSTEM, &(timeout_is as Take)),
-    entry(c"rate_limit.breaker", c"3", PHP_INI_SYSTEM, &(breaker_is as Take)),
-    entry(c"rate_limit.retry_interval", c"1", PHP_INI_SYSTEM, &(retry_interval_is as Take)),
-    entry(c"rate_limit.memory_size", c"64M", PHP_INI_SYSTEM, &(memory_size_is as Take)),
-    entry(c"rate_limit.memory_file", c"", PHP_INI_SYSTEM, &(memory_file_is as Take)),
-    entry(c"rate_limit.namespace", c"", PHP_INI_SYSTEM, &(any as Take)),
-    entry(c"rate_limit.salt_file", c"", PHP_INI_SYSTEM, &(salt_file_is as Take)),
-    entry(c"rate_limit.ipv6_prefix", c"64", PHP_INI_ALL, &(ipv6_prefix_is as Take)),
-    entry(c"rate_limit.deny_cache", c"1", PHP_INI_ALL, &(deny_cache_is as Take)),
-    entry(c"rate_limit.log_layout", c"sorted-set", PHP_INI_SYSTEM, &(log_layout_is as Take)),
-    entry(c"rate_limit.clock", c"server", PHP_INI_SYSTEM, &(clock_is as Take)),
-    zend_ini_entry_def {
-        name: ptr::null(),
-        on_modify: None,
-        mh_arg1: ptr::null_mut(),
-        mh_arg2: ptr::null_mut(),
-        mh_arg3: ptr::null_mut(),
-        value: ptr::null(),
-        displayer: None,
-        value_length: 0,
-        name_length: 0,
-        modifiable: 0,
-    },
+    entry(c"rate_limit.on_failure", c"throw", &(on_failure_is as Take)),
+    entry(c"rate_limit.timeout", c"0.1", &(timeout_is as Take)),
+    entry(c"rate_limit.breaker", c"3", &(breaker_is as Take)),
+    entry(c"rate_limit.retry_interval", c"1", &(retry_interval_is as Take)),
+    entry(c"rate_limit.memory_size", c"64M", &(memory_size_is as Take)),
+    entry(c"rate_limit.memory_file", c"", &(memory_file_is as Take)),
+    entry(c"rate_limit.namespace", c"", &(any as Take)),
+    entry(c"rate_limit.salt_file", c"", &(salt_file_is as Take)),
+    entry(c"rate_limit.ipv6_prefix", c"64", &(ipv6_prefix_is as Take)),
+    entry(c"rate_limit.deny_cache", c"1", &(deny_cache_is as Take)),
+    entry(c"rate_limit.log_layout", c"sorted-set", &(log_layout_is as Take)),
+    entry(c"rate_limit.clock", c"server", &(clock_is as Take)),
+    zend_ini_entry_def::end(),
 ]);
 
 /// Registers all settings and reads what php.ini says. At module start.
@@ -169,7 +150,7 @@ fn clock_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
 }
 
 fn at_startup(stage: c_int) -> Result<(), &'static str> {
-    if stage == STARTUP { Ok(()) } else { Err("can only be set in php.ini, and is ignored here") }
+    if matches!(stage, STARTUP | DEACTIVATE) { Ok(()) } else { Err("can only be set in php.ini") }
 }
 
 /// What happens when a store cannot answer.
@@ -262,11 +243,6 @@ unsafe extern "C" fn on_modify(
 #[cold]
 fn refuse(name: &[u8], value: &[u8], rule: &str, stage: c_int) {
     let show = String::from_utf8_lossy;
-    let message = format!("{} = \"{}\": {rule}", show(name), show(value));
-    if stage != RUNTIME {
-        return log::warn(&message);
-    }
-    let message = zend::c_text(&message);
-    // SAFETY: one string for one %s.
-    unsafe { php_error_docref(ptr::null(), E_WARNING as c_int, c"%s".as_ptr(), message.as_ptr()) };
+    let message = format!("{} = \"{}\" {rule}; it is ignored", show(name), show(value));
+    if stage == STARTUP { log::warn(&message) } else { log::warn_in_request(message) }
 }

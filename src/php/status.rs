@@ -35,17 +35,17 @@ fn rate_limit_status(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown
 }
 
 fn memory_in_use() -> zval {
-    let Some(region) = memory::region() else {
-        return Map::new()
-            .put("mapped", value::bool(false))
-            .text("error", &memory::failure())
-            .done();
+    let region = match memory::region() {
+        Ok(region) => region,
+        Err(error) => {
+            return Map::new().put("mapped", value::bool(false)).text("error", error).done();
+        }
     };
     let usage = region.usage();
     let share = |share: Share| Map::new().number("used", share.used).number("of", share.of).done();
     Map::new()
         .put("mapped", value::bool(true))
-        .put("shared", value::bool(memory::is_shared()))
+        .put("shared", value::bool(memory::is_inherited()))
         .number("size", usage.size)
         .number("used", usage.used_bytes)
         .put("counters", share(usage.counters))
@@ -111,8 +111,8 @@ fn store() -> String {
 /// The section in phpinfo().
 pub unsafe extern "C" fn info(module: *mut zend_module_entry) {
     let shared = match memory::region() {
-        Some(region) => format!("{} bytes", region.size()),
-        None => memory::failure(),
+        Ok(region) => format!("{} bytes", region.size()),
+        Err(error) => error.to_owned(),
     };
     // SAFETY: within phpinfo().
     unsafe { php_info_print_table_start() };

@@ -30,9 +30,9 @@ pub fn kind(value: &zval) -> u32 {
 /// The `n`-th declared property of an object, from 0.
 ///
 /// # Safety
-/// `object` is live and its class declares more than `n` properties.
+/// A live object whose class declares more than `n` properties.
 pub unsafe fn property(object: *mut zend_object, n: usize) -> *mut zval {
-    // SAFETY: live by this function's contract; no reference is made to the one declared element.
+    // SAFETY: the caller's.
     let table = unsafe { &raw mut (*object).properties_table };
     // SAFETY: the table has as many entries as the class declares properties.
     unsafe { table.cast::<zval>().add(n) }

@@ -89,7 +89,7 @@ pub fn object(decision: &Decision, limit: Limit) -> zval {
     // SAFETY: a new object of that class.
     unsafe { object_properties_init(object, VERDICT.get()) };
     let set = |which: Property, value| {
-        // SAFETY: new, and declared.
+        // SAFETY: declared.
         let slot = unsafe { value::property(object, which as usize) };
         // SAFETY: the slot was unset until now and owns nothing.
         unsafe { slot.write(value) };
@@ -162,10 +162,10 @@ struct Facts {
 
 impl Facts {
     /// Fails on an object that no limiter has filled (Reflection can make one).
-    fn of(object: This<'_>) -> Result<Self, Thrown> {
+    fn of(this: This<'_>) -> Result<Self, Thrown> {
         let at = |which: Property| -> &zval {
-            // SAFETY: live, and declared.
-            let slot = unsafe { value::property(object.pointer(), which as usize) };
+            // SAFETY: declared.
+            let slot = unsafe { value::property(this.as_ptr(), which as usize) };
             // SAFETY: as above; the object outlives the call.
             unsafe { &*slot }
         };

@@ -33,6 +33,13 @@ unsafe extern "C" {
         doc_comment: *mut zend_string,
         type_: zend_type,
     ) -> *mut zend_property_info;
+    // Zend/zend_hash.h
+    pub fn _zend_hash_init(
+        table: *mut HashTable,
+        size: u32,
+        destructor: Option<unsafe extern "C" fn(*mut zval)>,
+        persistent: bool,
+    );
     // Zend/zend_attributes.h
     pub fn zend_add_attribute(
         attributes: *mut *mut HashTable,

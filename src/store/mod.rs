@@ -1,6 +1,7 @@
 //! Where state lives, and the contract of every store.
 
 use crate::core::limit::{Algorithm, Cost, Limit};
+use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
 #[cfg(feature = "redis")]
@@ -56,6 +57,59 @@ pub trait Store {
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError>;
 }
 
+/// What the workers of one host know together about stores that are elsewhere.
+///
+/// `scope` stands for one such store: its address, credentials and prefix. Instants are by
+/// the host's steady clock.
+pub trait Host: Store {
+    /// Whether a denial of this very question, of cost 1, still holds at `now`.
+    fn denial(&self, scope: u64, call: &Call<'_>, now: Micros) -> Denial;
+
+    /// Remembers a denial that left nothing, from `asked`, when the question was about to be sent.
+    fn remember(&self, ticket: Ticket, verdict: &Verdict, asked: Micros);
+
+    /// Forgets the denials of this identity, and those of questions that are being asked.
+    fn forget(&self, scope: u64, call: &Call<'_>);
+
+    /// Whether the store may be asked at `now`. When it has failed, one caller may each
+    /// `retry_interval`, and that it may is what this call decides.
+    fn gate(&self, scope: u64, now: Micros, retry_interval: Micros) -> Gate;
+
+    /// The store has answered.
+    fn answered(&self, scope: u64);
+
+    /// The store has failed, by `now`. After `most` failures in a row it is left alone for
+    /// `retry_interval`. Says whether this is the first in a row.
+    fn failed(&self, scope: u64, now: Micros, most: u32, retry_interval: Micros) -> bool;
+}
+
+/// What a host remembers about a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// It was denied and still is.
+    Holds(Verdict),
+    /// Nothing. The ticket, where there is room to remember, is for the answer.
+    Unknown(Option<Ticket>),
+}
+
+/// Where the answer to a question may be remembered, and since when: a reset in between makes it
+/// worthless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    pub(crate) place: u64,
+    pub(crate) tag: u64,
+    pub(crate) resets: u64,
+}
+
+/// Whether a store may be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// It may.
+    Open,
+    /// Not before so many microseconds have passed.
+    Shut(Micros),
+}
+
 /// Why a store could not answer. The texts name endpoints, never credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -90,6 +144,17 @@ pub enum StoreError {
         endpoint: String,
         /// The server's own text.
         message: String,
+    },
+    /// Not asked, since it has failed too often just now.
+    #[error(
+        "{endpoint}: left alone after failures in a row (rate_limit.breaker), next try in \
+         {retry_ms} ms (rate_limit.retry_interval)"
+    )]
+    LeftAlone {
+        /// Address of the store, without credentials.
+        endpoint: String,
+        /// Until the next try, in milliseconds.
+        retry_ms: u64,
     },
     /// What came back is no reply to what was sent.
     #[error("{endpoint}: unexpected reply ({detail})")]

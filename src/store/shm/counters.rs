@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use portable_atomic::AtomicU128;
 
-use super::layout::{BUCKET, CounterBucket, CounterSlot, Stats};
-use super::rank::{Meta, Rank};
+use super::layout::{CounterBucket, CounterSlot, Stats};
+use super::rank::{self, Meta, Rank};
 use crate::core::counter::{self, Counts, Position};
 use crate::core::limit::{Cost, Limit};
 use crate::core::time::Micros;
@@ -193,13 +193,14 @@ impl<'a, W: Word> Counters<'a, W> {
         let (slot, mut seen) = self.find(ask.tag)?;
         loop {
             let (state, elapsed) = ask.state(seen);
-            if !counter::admits(state.counts, ask.limit, ask.cost, elapsed) {
-                return Some(counter::peek(state.counts, ask.limit, ask.cost, elapsed));
+            let verdict = counter::attempt(state.counts, ask.limit, ask.cost, elapsed);
+            if !verdict.allowed {
+                return Some(verdict);
             }
             match slot.word.swap(seen, state.spend(ask.cost).word()) {
                 Ok(()) => {
                     note(&slot.meta, ask.limit);
-                    return Some(counter::attempt(state.counts, ask.limit, ask.cost, elapsed));
+                    return Some(verdict);
                 }
                 Err(other) if State::read(other).tag == ask.tag => seen = other,
                 Err(_) => return None, // evicted or reset meanwhile
@@ -213,7 +214,7 @@ impl<'a, W: Word> Counters<'a, W> {
             if let Some(verdict) = self.spend(ask) {
                 return Ok(verdict);
             }
-            let (slot, seen, rank) = self.victim(ask.now).ok_or(StoreError::Full)?;
+            let ((slot, seen), rank) = self.victim(ask.now).ok_or(StoreError::Full)?;
             let (fresh, elapsed) = ask.fresh();
             if slot.word.swap(seen, fresh.spend(ask.cost).word()).is_ok() {
                 note(&slot.meta, ask.limit);
@@ -224,21 +225,14 @@ impl<'a, W: Word> Counters<'a, W> {
         Err(StoreError::Busy { after_ms: 0 })
     }
 
-    /// The slot that a fresh identity takes: a free one in the emptier bucket, else the lowest rank.
-    fn victim(&self, now: Micros) -> Option<(&'a CounterSlot<W>, u128, Rank)> {
-        let free = |bucket: &CounterBucket<W>| {
-            (0..BUCKET).filter(|&i| State::read(bucket.0[i].word.load()).tag == 0).count()
-        };
-        let [first, second] = self.buckets;
-        let emptier_first =
-            if free(second) > free(first) { [second, first] } else { [first, second] };
-        emptier_first
-            .into_iter()
-            .flat_map(|bucket| &bucket.0)
-            .map(|slot| (slot, slot.word.load()))
-            .map(|(slot, seen)| (slot, seen, rank(seen, Meta::read(&slot.meta), now)))
-            .filter(|(_, _, rank)| rank.may_go())
-            .min_by_key(|&(_, _, rank)| rank)
+    /// The slot that a fresh identity takes, and what it was seen to hold.
+    fn victim(&self, now: Micros) -> Option<((&'a CounterSlot<W>, u128), Rank)> {
+        rank::first_to_go(self.buckets.map(|bucket| {
+            bucket.0.iter().map(move |slot| {
+                let seen = slot.word.load();
+                ((slot, seen), rank(seen, Meta::read(&slot.meta), now))
+            })
+        }))
     }
 
     fn count(&self, victim: Rank) {

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use super::layout::{BUCKET, ENTRIES, LogSlot, STRIPES, Stripe};
 use super::lines::Lines;
 use super::log_word::LogWord;
-use super::rank::{Meta, Rank};
+use super::rank::{self, Meta, Rank};
 use super::stripes::{Holding, Stripes};
 use crate::core::limit::{Cost, Limit};
 use crate::core::log::{self, Facts};
@@ -96,46 +96,36 @@ impl<'a> Logs<'a> {
         Open { logs: self, stripe: holding.stripe, slot, number, log }
     }
 
-    /// The numbers of the slots in which the identity's log may lie.
-    fn places(self, ask: &Ask) -> impl Iterator<Item = (u32, &'a LogSlot)> {
-        ask.buckets.into_iter().flat_map(move |bucket| {
-            self.pool.buckets[bucket]
-                .0
-                .iter()
-                .enumerate()
-                .map(move |(i, slot)| ((bucket * BUCKET + i) as u32, slot))
-        })
+    /// The slots of a bucket and their numbers.
+    fn slots(self, bucket: usize) -> impl Iterator<Item = (u32, &'a LogSlot)> {
+        let slots = self.pool.buckets[bucket].0.iter().enumerate();
+        slots.map(move |(i, slot)| ((bucket * BUCKET + i) as u32, slot))
     }
 
     fn find(self, ask: &Ask) -> Option<u32> {
+        let mut slots = ask.buckets.into_iter().flat_map(|bucket| self.slots(bucket));
         // Relaxed: this identity's tag comes and goes only with the stripe held.
-        self.places(ask)
-            .find(|(_, slot)| slot.tag.load(Relaxed) == ask.tag)
-            .map(|(number, _)| number)
+        slots.find(|(_, slot)| slot.tag.load(Relaxed) == ask.tag).map(|(number, _)| number)
     }
 
-    /// With the stripe held, makes a slot the identity's: a free one, or a victim's.
+    /// With the stripe held, makes a slot the identity's.
     fn claim_slot(self, ask: &Ask) -> Result<u32, StoreError> {
         let mut passed_over = [u32::MAX; TRIES];
         for nth in 0..TRIES {
-            // Acquire: pairs with the Release in `remove`; so that the last owner's log is gone.
-            let free = self.places(ask).find(|(_, slot)| {
-                slot.tag.load(Relaxed) == 0
-                    && slot.tag.compare_exchange(0, ask.tag, Acquire, Relaxed).is_ok()
+            let ranked = ask.buckets.map(|bucket| {
+                self.slots(bucket)
+                    .filter(|(number, _)| !passed_over.contains(number))
+                    .map(|(number, slot)| ((number, slot), self.rank(slot, ask.now)))
             });
-            if let Some((number, _)) = free {
+            let ((number, slot), rank) = rank::first_to_go(ranked).ok_or(StoreError::Full)?;
+            if rank != Rank::Free && self.evict(number, ask.now).is_none() {
+                passed_over[nth] = number;
+                continue;
+            }
+            // Acquire: pairs with the Release in `remove`; so that the last owner's log is gone.
+            if slot.tag.compare_exchange(0, ask.tag, Acquire, Relaxed).is_ok() {
                 self.pool.stats.logs.fetch_add(1, Relaxed); // a statistic
                 return Ok(number);
-            }
-            let victim = self
-                .places(ask)
-                .filter(|(number, _)| !passed_over.contains(number))
-                .map(|(number, slot)| (number, self.rank(slot, ask.now)))
-                .filter(|(_, rank)| rank.may_go())
-                .min_by_key(|&(_, rank)| rank);
-            let Some((number, _)) = victim else { return Err(StoreError::Full) };
-            if self.evict(number, ask.now).is_none() {
-                passed_over[nth] = number;
             }
         }
         Err(StoreError::Busy { after_ms: 0 })
@@ -185,8 +175,7 @@ impl<'a> Logs<'a> {
         let mut best: Option<(u32, Rank)> = None;
         let mut bucket = start % count;
         for _ in 0..BUCKETS_LOOKED_AT.min(count) {
-            for (i, slot) in self.pool.buckets[bucket].0.iter().enumerate() {
-                let number = (bucket * BUCKET + i) as u32;
+            for (number, slot) in self.slots(bucket) {
                 let idle = LogWord::read(slot.word.load(Relaxed)).length == 0;
                 if slot.tag.load(Relaxed) == 0 || idle || number == but {
                     continue;

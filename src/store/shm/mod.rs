@@ -3,7 +3,11 @@
 //! [`layout`] says what lies where and why a crash does no harm; [`segment`] makes every system
 //! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
 
+mod breaker;
 mod counters;
+mod deny;
+mod flags;
+mod host;
 mod layout;
 mod lines;
 mod log_word;
@@ -15,7 +19,7 @@ mod stripes;
 
 use std::hash::Hasher as _;
 
-use siphasher::sip128::{Hash128, SipHasher13};
+use siphasher::sip::SipHasher13;
 
 use counters::Counters;
 use layout::STRIPES;
@@ -28,6 +32,7 @@ use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
+pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
 
@@ -105,8 +110,7 @@ impl Shm {
         let mut hasher = self.hasher;
         let algorithm = u64::from(call.algorithm == Algorithm::Log);
         hasher.write_u64((algorithm << 32) | u64::from(call.limit.window_seconds()));
-        let Hash128 { h1, h2 } = hasher.hash(call.identity);
-        Key { tag: h1.max(1), place: h2 }
+        Key(hasher.hash(call.identity).max(1))
     }
 
     fn counters(&self, key: Key) -> Counters<'static, portable_atomic::AtomicU128> {
@@ -120,7 +124,7 @@ impl Shm {
 
     fn log(&self, key: Key, call: &Call<'_>, now: Micros) -> logs::Ask {
         let buckets = key.buckets(self.region.logs.len());
-        logs::Ask { tag: key.tag, buckets, limit: call.limit, cost: call.cost, now }
+        logs::Ask { tag: key.0, buckets, limit: call.limit, cost: call.cost, now }
     }
 
     fn logs(&self) -> Logs<'static> {
@@ -165,31 +169,32 @@ impl Store for Shm {
     }
 }
 
-/// The hash of what a state belongs to.
+/// The hash of what a state belongs to; not 0.
 #[derive(Clone, Copy)]
-struct Key {
-    /// Says whose a log is; its lowest bits choose the stripe, its highest 34 say whose a counter is.
-    tag: u64,
-    /// Chooses the two buckets, 32 bits each.
-    place: u64,
-}
+struct Key(u64);
 
 impl Key {
+    #[inline]
     fn counter(self, call: &Call<'_>, now: Micros) -> counters::Ask {
         counters::Ask { tag: self.counter_tag(), limit: call.limit, cost: call.cost, now }
     }
 
+    /// The highest 34 bits.
+    #[inline]
     fn counter_tag(self) -> u64 {
-        (self.tag >> 30).max(1)
+        (self.0 >> 30).max(1)
     }
 
     fn stripe(self) -> usize {
-        self.tag as usize % STRIPES
+        self.0 as usize % STRIPES
     }
 
-    /// Numbers of the two buckets, of `count`: 32 random bits scaled to `0..count`.
+    /// Numbers of the two buckets, of `count`: the lowest 30 bits scaled to `0..count`, and the
+    /// highest of a product that all bits go into.
+    #[inline]
     fn buckets(self, count: usize) -> [usize; 2] {
-        let scaled = |bits: u64| ((u64::from(bits as u32) * count as u64) >> 32) as usize;
-        [scaled(self.place), scaled(self.place >> 32)]
+        let low = self.0 & ((1 << 30) - 1);
+        let mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 34; // 2^64 / golden ratio
+        [low, mixed].map(|bits| ((bits * count as u64) >> 30) as usize)
     }
 }

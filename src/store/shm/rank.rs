@@ -88,6 +88,30 @@ impl PartialOrd for Rank {
     }
 }
 
+/// Which slot of an identity's two buckets a fresh identity takes: one in the bucket with more room,
+/// so that buckets fill equally, and if neither has any, the lowest rank. `None`: nobody may go.
+pub(super) fn first_to_go<S>(
+    [first, second]: [impl Iterator<Item = (S, Rank)>; 2],
+) -> Option<(S, Rank)> {
+    let ((room, one), (more, other)) = (lowest(first), lowest(second));
+    if room + more > 0 {
+        return if more > room { other } else { one };
+    }
+    one.into_iter().chain(other).min_by_key(|&(_, rank)| rank)
+}
+
+/// How many slots hold nothing that counts, and the lowest rank.
+fn lowest<S>(slots: impl Iterator<Item = (S, Rank)>) -> (usize, Option<(S, Rank)>) {
+    let (mut room, mut lowest) = (0, None);
+    for (slot, rank) in slots.filter(|(_, rank)| rank.may_go()) {
+        room += usize::from(!matches!(rank, Rank::Live { .. }));
+        if lowest.as_ref().is_none_or(|&(_, least)| rank < least) {
+            lowest = Some((slot, rank));
+        }
+    }
+    (room, lowest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +123,20 @@ mod tests {
         assert!(order.is_sorted_by(|a, b| a < b));
         assert!(order.iter().all(|rank| rank.may_go()));
         assert!([live(10, 10), live(11, 10), live(1, 0)].iter().all(|rank| !rank.may_go()));
-        assert_eq!(live(1, 10).cmp(&live(10, 100)), Ordering::Equal);
+        assert_eq!(live(1, 10), live(10, 100));
+    }
+
+    #[test]
+    fn a_fresh_identity_goes_where_there_is_more_room() {
+        let live = |used| Rank::of(used, Limit::new(10, 60).unwrap());
+        let chosen = |a: &[Rank], b: &[Rank]| {
+            let slots = |from, ranks: &[Rank]| (from..).zip(ranks.to_vec());
+            first_to_go([slots(0, a), slots(100, b)]).map(|(slot, _)| slot)
+        };
+        assert_eq!(chosen(&[live(3), Rank::Free], &[Rank::Expired, live(0)]), Some(100));
+        assert_eq!(chosen(&[Rank::Free, live(1)], &[live(1), Rank::Expired]), Some(0));
+        assert_eq!(chosen(&[live(3), live(2)], &[live(4), live(1)]), Some(101));
+        assert_eq!(chosen(&[live(10)], &[live(9)]), Some(100));
+        assert_eq!(chosen(&[live(10)], &[live(11)]), None);
     }
 }

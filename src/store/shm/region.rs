@@ -9,7 +9,7 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 
 use super::layout::{
-    CounterBucket, DenySlot, Header, LINE_BYTES, Line, LogBucket, LogSlot, MAGIC, Plan, Stripe,
+    CounterBucket, DenyBucket, Header, LINE_BYTES, Line, LogBucket, LogSlot, MAGIC, Plan, Stripe,
     VERSION,
 };
 use super::segment::{self, Section, Segment};
@@ -90,8 +90,7 @@ pub struct Region {
     anchor: Micros,
     pub(super) header: Section<Header>,
     pub(super) stripes: Section<Stripe>,
-    #[expect(dead_code, reason = "placed here so that the layout does not change when it is used")]
-    denials: Section<DenySlot>,
+    pub(super) denials: Section<DenyBucket>,
     pub(super) counters: Section<CounterBucket>,
     pub(super) logs: Section<LogBucket>,
     pub(super) owners: Section<std::sync::atomic::AtomicU32>,
@@ -199,7 +198,8 @@ impl Region {
     pub fn usage(&self) -> Usage {
         let stats = &self.header[0].stats;
         let share = |used: &std::sync::atomic::AtomicU64, of: usize| Share {
-            used: used.load(Relaxed), // a statistic
+            // A statistic, which may lag behind a killed worker and so even fall below 0.
+            used: (used.load(Relaxed) as i64).clamp(0, of as i64) as u64,
             of: of as u64,
         };
         let slots = super::layout::BUCKET;

@@ -172,17 +172,20 @@ impl Mutex {
 
     /// Takes the lock if nobody has it.
     pub fn try_lock(&self) -> Result<Held<'_>, NotGiven> {
-        // SAFETY: initialised before the region was shared.
-        self.given(unsafe { libc::pthread_mutex_trylock(self.0.get()) }, 0)
+        self.given(self.ask(), 0)
     }
 
     /// Takes the lock, waiting at most [`PATIENCE`].
     pub fn lock(&self) -> Result<Held<'_>, NotGiven> {
-        // SAFETY: initialised before the region was shared.
-        match unsafe { libc::pthread_mutex_trylock(self.0.get()) } {
+        match self.ask() {
             libc::EBUSY => self.given(self.wait(), PATIENCE),
             at_once => self.given(at_once, 0),
         }
+    }
+
+    fn ask(&self) -> c_int {
+        // SAFETY: initialised before the region was shared.
+        unsafe { libc::pthread_mutex_trylock(self.0.get()) }
     }
 
     #[cold]
@@ -193,14 +196,18 @@ impl Mutex {
             tv_nsec: (until % SECOND * 1_000) as libc::c_long,
         };
         // SAFETY: initialised before the region was shared; `until` outlives the call.
-        unsafe { pthread_mutex_clocklock(self.0.get(), libc::CLOCK_MONOTONIC, &raw const until) }
+        let answer = unsafe {
+            pthread_mutex_clocklock(self.0.get(), libc::CLOCK_MONOTONIC, &raw const until)
+        };
+        // It may be this thread that was off the processor all the while, and the lock free.
+        if answer == libc::ETIMEDOUT { self.ask() } else { answer }
     }
 
     fn given(&self, answer: c_int, waited: Micros) -> Result<Held<'_>, NotGiven> {
         match answer {
             0 => Ok(Held { mutex: self, orphaned: false, _not_send: PhantomData }),
             libc::EOWNERDEAD => Ok(Held { mutex: self, orphaned: true, _not_send: PhantomData }),
-            libc::ETIMEDOUT => Err(NotGiven { after: waited }),
+            libc::EBUSY => Err(NotGiven { after: waited }),
             _ => Err(NotGiven { after: 0 }),
         }
     }

@@ -7,7 +7,7 @@ namespace RateLimit\Tests\Http;
 /** An HTTP response as it came over the wire. */
 final readonly class Response
 {
-    /** @param array<string, string> $headers by lower-case name */
+    /** @param array<string, string> $headers by lower-case name; repeated ones as one list */
     public function __construct(public int $status, public array $headers, public string $body) {}
 
     public static function parse(string $raw): self
@@ -18,7 +18,8 @@ final readonly class Response
         $headers = [];
         foreach ($lines as $line) {
             [$name, $value] = explode(':', $line, 2);
-            $headers[strtolower($name)] = trim($value);
+            $name = strtolower($name);
+            $headers[$name] = isset($headers[$name]) ? "$headers[$name], " . trim($value) : trim($value);
         }
         return new self($status, $headers, $body);
     }

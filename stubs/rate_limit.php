@@ -1,0 +1,318 @@
+<?php
+
+/**
+ * What the extension `rate_limit` declares, for PhpStorm, PHPStan and Psalm. Not to be loaded: PHP
+ * has these already where the extension is enabled.
+ *
+ * A test compares this file with the loaded extension.
+ */
+
+namespace {
+    use RateLimit\Limiter;
+    use RateLimit\OnFailure;
+    use RateLimit\Verdict;
+
+    /** A sliding window, exact: remembers the time of each admitted unit. */
+    final class SlidingWindowLog implements Limiter
+    {
+        /**
+         * @param Redis|RedisCluster|Relay\Relay|Predis\ClientInterface|string|null $redis a client object,
+         *     a DSN (`redis://`, `rediss://`, `redis+unix://`, `redis-cluster://`, `redis-sentinel://`),
+         *     `memory://`, or null for the setting `rate_limit.store`
+         * @param int<0, 2147483647> $limit units in any window; 0 denies everything
+         * @param int<1, 31536000> $windowSeconds
+         * @param OnFailure|null $onFailure when the store cannot answer; null: the setting
+         *     `rate_limit.on_failure`
+         *
+         * @throws ValueError for a limit or a window outside its range
+         * @throws RateLimit\ConfigException for a store that cannot be used
+         */
+        public function __construct(
+            #[SensitiveParameter] Redis|RedisCluster|Relay\Relay|Predis\ClientInterface|string|null $redis,
+            int $limit,
+            int $windowSeconds,
+            ?OnFailure $onFailure = null,
+        ) {
+        }
+
+        /**
+         * Takes one unit, if it is left.
+         *
+         * @return array{allowed: bool, remaining: int<0, max>}
+         *
+         * @throws RateLimit\StoreException when the store cannot answer and the policy is `throw`
+         */
+        public function check(string $identity): array
+        {
+        }
+
+        /**
+         * Takes `$cost` units, or none.
+         *
+         * @param int<1, 1000> $cost
+         *
+         * @throws ValueError for a cost outside its range
+         * @throws RateLimit\StoreException when the store cannot answer and the policy is `throw`
+         */
+        public function attempt(string $identity, int $cost = 1): Verdict
+        {
+        }
+
+        /**
+         * Decides as `attempt()` would, and takes nothing.
+         *
+         * @param int<1, 1000> $cost
+         *
+         * @throws ValueError for a cost outside its range
+         * @throws RateLimit\StoreException when the store cannot answer and the policy is `throw`
+         */
+        public function peek(string $identity, int $cost = 1): Verdict
+        {
+        }
+
+        /**
+         * Forgets what this identity has used.
+         *
+         * @throws RateLimit\StoreException when the store cannot answer, whatever the policy
+         */
+        public function reset(string $identity): void
+        {
+        }
+    }
+
+    /** A sliding window of two numbers an identity: an estimate, at the same cost for any limit. */
+    final class SlidingWindowCounter implements Limiter
+    {
+        /**
+         * @param Redis|RedisCluster|Relay\Relay|Predis\ClientInterface|string|null $redis a client object,
+         *     a DSN (`redis://`, `rediss://`, `redis+unix://`, `redis-cluster://`, `redis-sentinel://`),
+         *     `memory://`, or null for the setting `rate_limit.store`
+         * @param int<0, 2147483647> $limit units in any window; 0 denies everything
+         * @param int<1, 31536000> $windowSeconds
+         * @param OnFailure|null $onFailure when the store cannot answer; null: the setting
+         *     `rate_limit.on_failure`
+         *
+         * @throws ValueError for a limit or a window outside its range
+         * @throws RateLimit\ConfigException for a store that cannot be used
+         */
+        public function __construct(
+            #[SensitiveParameter] Redis|RedisCluster|Relay\Relay|Predis\ClientInterface|string|null $redis,
+            int $limit,
+            int $windowSeconds,
+            ?OnFailure $onFailure = null,
+        ) {
+        }
+
+        /**
+         * Takes one unit, if it is left.
+         *
+         * @return array{allowed: bool, remaining: int<0, max>}
+         *
+         * @throws RateLimit\StoreException when the store cannot answer and the policy is `throw`
+         */
+        public function check(string $identity): array
+        {
+        }
+
+        /**
+         * Takes `$cost` units, or none.
+         *
+         * @param positive-int $cost
+         *
+         * @throws ValueError for a cost below 1
+         * @throws RateLimit\StoreException when the store cannot answer and the policy is `throw`
+         */
+        public function attempt(string $identity, int $cost = 1): Verdict
+        {
+        }
+
+        /**
+         * Decides as `attempt()` would, and takes nothing.
+         *
+         * @param positive-int $cost
+         *
+         * @throws ValueError for a cost below 1
+         * @throws RateLimit\StoreException when the store cannot answer and the policy is `throw`
+         */
+        public function peek(string $identity, int $cost = 1): Verdict
+        {
+        }
+
+        /**
+         * Forgets what this identity has used.
+         *
+         * @throws RateLimit\StoreException when the store cannot answer, whatever the policy
+         */
+        public function reset(string $identity): void
+        {
+        }
+    }
+
+    /**
+     * Who a client is, without saying it: a keyed hash of the address and the UTC day, a colon, and
+     * `$endpoint`. The key is `RL_DAILY_SALT` in the environment, else the file in
+     * `rate_limit.salt_file`.
+     *
+     * @param string $ip any spelling of an address; what is none is used as it is
+     * @param string $endpoint the route's name
+     *
+     * @return non-falsy-string
+     *
+     * @throws RateLimit\ConfigException where `rate_limit.salt_file` cannot be read
+     */
+    function rate_limit_identity(string $ip, string $endpoint): string
+    {
+    }
+
+    /**
+     * The same under the name that the userland function had.
+     *
+     * @return non-falsy-string
+     *
+     * @throws RateLimit\ConfigException where `rate_limit.salt_file` cannot be read
+     */
+    function rateLimitIdentity(string $ip, string $endpoint): string
+    {
+    }
+
+    /**
+     * What is in force and in use, for an operator. Times are in seconds, sizes in bytes.
+     *
+     * @return array{
+     *     version: string,
+     *     store: string,
+     *     memory: array{mapped: false, error: string}|array{
+     *         mapped: true,
+     *         shared: bool,
+     *         size: int,
+     *         used: int,
+     *         counters: array{used: int, of: int},
+     *         logs: array{used: int, of: int},
+     *         log_lines: array{used: int, of: int},
+     *         evicted_expired: int,
+     *         evicted_live: int,
+     *     },
+     *     clocks: array<string, array{source: string, ahead: float|null}>,
+     *     settings: array{
+     *         on_failure: 'throw'|'open'|'closed'|'memory',
+     *         timeout: float,
+     *         breaker: int,
+     *         retry_interval: float,
+     *         memory_size: int,
+     *         memory_file: string,
+     *         namespace: string,
+     *         salt_file: string,
+     *         ipv6_prefix: int<1, 128>,
+     *         deny_cache: bool,
+     *         log_layout: 'sorted-set'|'list',
+     *         clock: 'server'|'host',
+     *     },
+     * }
+     */
+    function rate_limit_status(): array
+    {
+    }
+}
+
+namespace RateLimit {
+    /** What both limiters have, for type declarations and test doubles. */
+    interface Limiter
+    {
+        /** @return array{allowed: bool, remaining: int<0, max>} */
+        public function check(string $identity): array;
+
+        /** @param positive-int $cost */
+        public function attempt(string $identity, int $cost = 1): Verdict;
+
+        /** @param positive-int $cost */
+        public function peek(string $identity, int $cost = 1): Verdict;
+
+        public function reset(string $identity): void;
+    }
+
+    /** The answer to one call. */
+    final class Verdict
+    {
+        public readonly bool $allowed;
+        /** @var int<0, max> */
+        public readonly int $limit;
+        /** @var int<0, max> units left after this call */
+        public readonly int $remaining;
+        /** Seconds until this cost could be admitted; 0.0 when allowed; null: never (the cost is above the limit). */
+        public readonly ?float $retryAfter;
+        /** Seconds until `remaining` would grow if nobody else is admitted; 0.0 when nothing is used. */
+        public readonly float $replenishAfter;
+        /** Seconds until nothing would be used any more. */
+        public readonly float $resetAfter;
+        /** Who decided. */
+        public readonly Source $source;
+        /** @var positive-int */
+        private readonly int $windowSeconds;
+
+        private function __construct()
+        {
+        }
+
+        /**
+         * The fields of draft-ietf-httpapi-ratelimit-headers-10 and their older cousins. Spans are whole
+         * seconds, rounded up; `Retry-After` is at least 1, and missing where the call was allowed or can
+         * never pass.
+         *
+         * @param string $policy the policy's name: printable ASCII
+         *
+         * @return array{
+         *     'X-RateLimit-Limit': numeric-string,
+         *     'X-RateLimit-Remaining': numeric-string,
+         *     'RateLimit-Policy': non-empty-string,
+         *     'RateLimit': non-empty-string,
+         *     'Retry-After'?: numeric-string,
+         * }
+         *
+         * @throws \ValueError for a name that is not printable ASCII
+         */
+        public function headers(string $policy = "default"): array
+        {
+        }
+    }
+
+    /** What happens when the store cannot answer. */
+    enum OnFailure: string
+    {
+        /** A `StoreException`. */
+        case Throw = 'throw';
+        /** Everything is allowed. */
+        case Open = 'open';
+        /** Everything is denied. */
+        case Closed = 'closed';
+        /** The same limit, decided in this host's shared memory. */
+        case Memory = 'memory';
+    }
+
+    /** Who decided. */
+    enum Source: string
+    {
+        case Redis = 'redis';
+        case Memory = 'memory';
+        /** A denial that this host remembers. */
+        case DenyCache = 'deny-cache';
+        /** The store could not answer, and the policy is `open`. */
+        case FailOpen = 'fail-open';
+        /** The store could not answer, and the policy is `closed`. */
+        case FailClosed = 'fail-closed';
+    }
+
+    /** Every exception of the extension. */
+    interface Exception extends \Throwable
+    {
+    }
+
+    /** The store cannot answer. Extends `\RedisException` where ext-redis was loaded before this extension. */
+    class StoreException extends \RuntimeException implements Exception
+    {
+    }
+
+    /** A setting, a DSN or a client object cannot be used. */
+    class ConfigException extends \InvalidArgumentException implements Exception
+    {
+    }
+}

@@ -1,0 +1,50 @@
+<?php
+
+declare(strict_types=1);
+
+namespace RateLimit\Tests\Extension;
+
+use PHPUnit\Framework\Attributes\DataProvider;
+use PHPUnit\Framework\TestCase;
+
+/** Shared memory, from processes that were forked from one parent. */
+final class MemoryTest extends TestCase
+{
+    /** @return list<array{class-string, int}> */
+    public static function classesAndWorkers(): array
+    {
+        return [
+            [\SlidingWindowLog::class, 2], [\SlidingWindowLog::class, 16],
+            [\SlidingWindowCounter::class, 2], [\SlidingWindowCounter::class, 16],
+        ];
+    }
+
+    #[DataProvider('classesAndWorkers')]
+    public function test_workers_on_one_identity_are_admitted_exactly_the_limit(string $class, int $workers): void
+    {
+        $identity = __METHOD__ . $class . $workers;
+        $allowed = Forks::run($workers, function () use ($class, $identity): int {
+            $limiter = new $class('memory://', 1000, 31_536_000);
+            $allowed = 0;
+            for ($call = 0; $call < 1000; ++$call) {
+                $allowed += (int) $limiter->check($identity)['allowed'];
+            }
+            return $allowed;
+        });
+        self::assertSame(1000, array_sum($allowed));
+    }
+
+    public function test_a_limiter_made_before_the_fork_works_after_it(): void
+    {
+        $limiter = new \SlidingWindowCounter('memory://', 100, 31_536_000);
+        $limiter->check('forked');
+        Forks::run(3, fn (): array => $limiter->check('forked'));
+        self::assertSame(96, $limiter->peek('forked')->remaining);
+    }
+
+    public function test_a_child_knows_that_it_shares_the_region(): void
+    {
+        self::assertFalse(rate_limit_status()['memory']['shared']);
+        self::assertSame([true], Forks::run(1, fn (): bool => rate_limit_status()['memory']['shared']));
+    }
+}
