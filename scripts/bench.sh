@@ -74,9 +74,9 @@ done
 question() { show "$1" "${@:3}" "${php[@]}" -d "rate_limit.memory_size=${memory:-64M}" "benches/$2.php"; }
 
 start_redis
-question "a, c: one check in shared memory" memory
+question "a, c: one check in shared memory" memory_check
 question "b: processes on one identity" contention taskset -c "$cores"
-question "d, e: one check on Redis" redis
+question "d, e: one check on Redis" redis_check
 start_origin
 question "f: whole requests" requests
 question "g: remembered denials" deny_cache
