@@ -59,7 +59,7 @@ fn start(certificates: &Certificates) -> (Server, u16) {
     ];
     let arguments: Vec<&str> =
         arguments.iter().flat_map(|(name, value)| [*name, value.as_str()]).collect();
-    (Server::start("redis-server", &arguments), port)
+    (Server::with(&arguments), port)
 }
 
 fn over(dsn: &str, timeout: Micros) -> Redis {

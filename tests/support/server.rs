@@ -23,7 +23,12 @@ pub struct Server {
 
 impl Server {
     pub fn redis() -> Self {
-        Self::start("redis-server", &[])
+        Self::with(&[])
+    }
+
+    /// Starts a server with more `arguments`: Redis, or what RATE_LIMIT_TEST_SERVER names.
+    pub fn with(arguments: &[&str]) -> Self {
+        Self::start(&program(), arguments)
     }
 
     /// Starts `program` with more `arguments` and waits until it answers.
@@ -42,7 +47,7 @@ impl Server {
             master.port
         );
         std::fs::write(&file, watch).unwrap();
-        Self::launch("redis-server", directory, &[file.to_str().unwrap(), "--sentinel"])
+        Self::launch(&program(), directory, &[file.to_str().unwrap(), "--sentinel"])
     }
 
     fn launch(program: &str, directory: PathBuf, arguments: &[&str]) -> Self {
@@ -183,6 +188,10 @@ impl Admin {
         keys.sort();
         keys
     }
+}
+
+fn program() -> String {
+    std::env::var("RATE_LIMIT_TEST_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
 }
 
 /// A new directory for one test.

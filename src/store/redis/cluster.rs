@@ -43,7 +43,8 @@ impl Cluster {
         self.links.values().all(Link::is_ours)
     }
 
-    /// Sends a command to the server of `key`'s slot, wherever it has gone, and reads the reply.
+    /// Sends a command to the server of `key`'s slot, wherever it has gone, or to any server where
+    /// the command has no key, and reads the reply.
     pub(super) fn exchange<R>(
         &mut self,
         key: &[u8],
@@ -52,7 +53,7 @@ impl Cluster {
         deadline: &Deadline,
         read: &mut impl FnMut(&Reply<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let mut node = self.node(slot(key))?;
+        let mut node = self.node(key)?;
         let mut result = self.link(&node, endpoint, deadline)?.exchange(encode, deadline, read);
         loop {
             let Err(Failure::Server(message)) = &result else { return result };
@@ -82,12 +83,16 @@ impl Cluster {
         self.links.values_mut().try_for_each(|link| link.ask(command, deadline, |_| Ok(())))
     }
 
-    fn node(&self, slot: u16) -> Result<Host, Failure> {
+    /// The server of a key; without a key, any that answered, since one that is down must not stop
+    /// what concerns the others.
+    fn node(&self, key: &[u8]) -> Result<Host, Failure> {
+        let slot = slot(key);
         let holds = |(first, last, _): &&(u16, u16, Host)| (*first..=*last).contains(&slot);
-        match self.ranges.iter().find(holds) {
-            Some((_, _, host)) => Ok(host.clone()),
-            None => Err(Failure::Server(format!("CLUSTERDOWN no server has slot {slot}"))),
-        }
+        let host = match key {
+            [] => self.links.keys().next(),
+            _ => self.ranges.iter().find(holds).map(|(_, _, host)| host),
+        };
+        host.cloned().ok_or_else(|| Failure::Server(format!("CLUSTERDOWN nobody has slot {slot}")))
     }
 
     fn link(

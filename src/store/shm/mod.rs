@@ -6,12 +6,15 @@
 mod breaker;
 mod counters;
 mod deny;
+mod file;
 mod flags;
 mod host;
 mod layout;
 mod lines;
 mod log_word;
 mod logs;
+#[cfg(test)]
+mod model;
 mod rank;
 mod region;
 mod segment;
@@ -32,6 +35,7 @@ use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
+pub use file::FileProblem;
 pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
