@@ -38,6 +38,7 @@ final readonly class Times
         return new self(array_map(fn(float $a, float $b) => $a + $b, $this->rounds, $other->rounds));
     }
 
+    /** What is left when $other's share is taken away, round by round. */
     public function less(self $other): self
     {
         return new self(array_map(fn(float $a, float $b) => $a - $b, $this->rounds, $other->rounds));
@@ -46,8 +47,8 @@ final readonly class Times
 
 /**
  * Runs contenders in turns. Each is given a number of iterations, all the same one or each its own, and
- * runs its own loop of so many. An empty loop, `for ($i = 0; $i < $n; ++$i) {}`, runs in each round too
- * and is subtracted, so that what remains is the statement within the loop; it is returned as 'loop'.
+ * runs its own loop of so many. An empty loop, `for ($i = 0; $i < $n; ++$i) {}`, runs right after it and
+ * is subtracted together with the cost of looking at the clock: what remains is the loop's statement.
  *
  * @param array<string, \Closure(int): void> $contenders
  * @param int|array<string, int> $iterations
@@ -65,10 +66,8 @@ function race(array $contenders, int|array $iterations, int $rounds = 31): array
     }
     $taken = [];
     for ($round = 0; $round < $rounds; ++$round) {
-        $loop = elapsed($empty, 20_000) / 20_000;
-        $taken['loop'][] = $loop;
         foreach ($contenders as $name => $run) {
-            $taken[$name][] = elapsed($run, $of($name)) / $of($name) - $loop;
+            $taken[$name][] = (elapsed($run, $of($name)) - elapsed($empty, $of($name))) / $of($name);
         }
     }
     return array_map(fn(array $rounds) => new Times($rounds), $taken);
