@@ -199,7 +199,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.attempt(call).map_err(logged),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -207,7 +207,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.peek(call).map_err(logged),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }
@@ -215,6 +215,12 @@ impl Store for &Backend {
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         self.ask_server(|store| store.reset(call))
     }
+}
+
+#[cold]
+fn logged(error: StoreError) -> StoreError {
+    log::failure(&error);
+    error
 }
 
 fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {
