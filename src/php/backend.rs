@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -13,6 +14,7 @@ use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
 use super::zend::Thrown;
 use super::{clocks, exceptions, log, settings, settings_text};
+use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
@@ -31,7 +33,7 @@ pub enum Backend {
     /// A server, over the extension's own connection.
     Server {
         store: Box<RefCell<RedisStore<SharedConnection>>>,
-        endpoint: String,
+        endpoint: Rc<str>,
         /// Stands for server, credentials and prefix. See [`crate::store::Host`].
         scope: u64,
         /// The `Redis` whose server it is, if it was handed one.
@@ -40,6 +42,37 @@ pub enum Backend {
     /// A server, through the application's client object.
     Client(Box<Client>),
 }
+
+/// A server that limiters are made for.
+#[derive(Clone)]
+struct Target {
+    connection: SharedConnection,
+    endpoint: Rc<str>,
+    scope: u64,
+    naming: Naming,
+}
+
+impl Target {
+    fn of(endpoint: &Endpoint, prefix: Vec<u8>) -> Self {
+        let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
+        let scope = scope(&(endpoint, &prefix));
+        let connection = connection(endpoint, Options { timeout: settings::timeout() });
+        let endpoint = Rc::from(endpoint.to_string());
+        clocks::of(&endpoint, || connection.clock());
+        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
+        Self { connection, endpoint, scope, naming }
+    }
+}
+
+/// The last DSN and its server. An application makes its limiters anew in each request, with the
+/// same DSN, and reading it takes as long as a twentieth of a decision there.
+struct Last {
+    text: Vec<u8>,
+    timeout: Micros,
+    target: Target,
+}
+
+thread_local!(static LAST: RefCell<Option<Rc<Last>>> = const { RefCell::new(None) });
 
 /// The first argument, checked for its type alone.
 pub enum First<'a> {
@@ -82,6 +115,11 @@ impl Backend {
         if text == b"memory://" {
             return Memory::required().map(Self::Memory);
         }
+        let asked = (text, settings::timeout());
+        let last = LAST.with(|last| last.try_borrow().ok()?.clone());
+        if let Some(last) = last.filter(|last| (&*last.text, last.timeout) == asked) {
+            return Ok(Self::server(last.target.clone(), None));
+        }
         let refuse = |why: &dyn std::fmt::Display| {
             let shown = settings_text::without_secrets(text);
             exceptions::config(&format!("{name} = \"{shown}\" {why}"))
@@ -91,25 +129,28 @@ impl Backend {
             DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
             _ => refuse(&error),
         })?;
-        Ok(Self::server(&dsn.endpoint, dsn.prefix, None))
+        let target = Target::of(&dsn.endpoint, dsn.prefix);
+        LAST.with(|last| {
+            if let Ok(mut last) = last.try_borrow_mut() {
+                let (text, timeout) = (text.as_bytes().to_vec(), asked.1);
+                *last = Some(Rc::new(Last { text, timeout, target: target.clone() }));
+            }
+        });
+        Ok(Self::server(target, None))
     }
 
     fn from_object(object: Zval, kind: Kind) -> Result<Self, Thrown> {
         if object::is_plain_redis(&object)
             && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object)?
         {
-            return Ok(Self::server(&endpoint, prefix, Some(object)));
+            return Ok(Self::server(Target::of(&endpoint, prefix), Some(object)));
         }
         Ok(Self::Client(Box::new(Client::of(object, kind)?)))
     }
 
-    fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
-        let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
-        let options = Options { timeout: settings::timeout() };
-        let scope = scope(&(endpoint, &prefix));
-        let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
-        clocks::of(&endpoint, || connection.clock());
-        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
+    fn server(target: Target, redis: Option<Zval>) -> Self {
+        let Target { connection, endpoint, scope, naming } = target;
+        let naming = Naming { layout: settings::log_layout(), ..naming };
         let store = RedisStore::new(connection, naming, settings::clock());
         Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
     }
@@ -119,7 +160,7 @@ impl Backend {
     pub fn remote(&self) -> Option<Remote<'_>> {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
-            Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
+            Self::Server { endpoint, scope, .. } => (&**endpoint, *scope),
             Self::Client(client) => {
                 (client.endpoint(), scope(&(client.endpoint(), client.prefix())))
             }
@@ -171,7 +212,7 @@ impl Backend {
             Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => ask(&mut *store),
                 Err(_) => Err(StoreError::Unavailable {
-                    endpoint: endpoint.clone(),
+                    endpoint: endpoint.to_string(),
                     detail: "a call that a signal interrupted is still using it".to_owned(),
                 }),
             },

@@ -1,6 +1,7 @@
 //! The region of shared memory: mapped once at module start, so that all workers that are forked
 //! from this process share it.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -169,13 +170,28 @@ impl Host for &Memory {
 /// `rate_limit.namespace`, by default the effective user id: that of the worker, which may differ
 /// from the one that mapped the region.
 fn namespace() -> u64 {
+    // The last one and its digest: limiters are made in each request.
+    thread_local!(static LAST: RefCell<(Vec<u8>, u64)> = RefCell::default());
     let name = settings::text(c"rate_limit.namespace");
-    let digest = if name.is_empty() {
+    let name = if name.is_empty() {
         // SAFETY: always succeeds.
         let user = unsafe { libc::geteuid() };
-        Sha256::digest(format!("user {user}"))
+        format!("user {user}").into_bytes()
     } else {
-        Sha256::digest([b"name ", name.as_slice()].concat())
+        [b"name ", name.as_slice()].concat()
     };
+    LAST.with(|last| match last.try_borrow_mut() {
+        Ok(last) if last.0 == name => last.1,
+        Ok(mut last) => {
+            let number = digest(&name);
+            *last = (name, number);
+            number
+        }
+        Err(_) => digest(&name), // entered from a signal handler in the middle of the above
+    })
+}
+
+fn digest(name: &[u8]) -> u64 {
+    let digest = Sha256::digest(name);
     u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
 }
