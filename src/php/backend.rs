@@ -189,7 +189,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.attempt(call).map_err(logged),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -197,7 +197,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.peek(call).map_err(logged),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }
@@ -220,6 +220,12 @@ impl Store for &Backend {
             Backend::Client(client) => client.clock().stamp(settings::clock(), steady),
         }
     }
+}
+
+#[cold]
+fn logged(error: StoreError) -> StoreError {
+    log::failure(&error);
+    error
 }
 
 fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {

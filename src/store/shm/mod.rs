@@ -67,7 +67,7 @@ impl Shm {
     ///
     /// # Errors
     /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
-    #[inline]
+    #[inline(always)]
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         self.record(call, now, Excess::Denied)
     }
@@ -134,7 +134,7 @@ impl Shm {
 
     /// Where this call's state is: a keyed hash of namespace, algorithm, window and identity. The key
     /// is random, so nobody outside can aim at a bucket or at somebody's tag.
-    #[inline]
+    #[inline(always)]
     fn find(&self, call: &Call<'_>) -> Key {
         let mut hasher = self.hasher;
         let algorithm = u64::from(call.algorithm == Algorithm::Log);
@@ -178,7 +178,7 @@ impl Shm {
 }
 
 impl Store for Shm {
-    #[inline]
+    #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         self.attempt_at(call, self.region.now())
     }
