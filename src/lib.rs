@@ -9,3 +9,5 @@ pub mod limiter;
 mod php;
 pub mod process;
 pub mod store;
+#[cfg(feature = "shm")]
+pub mod tally;

@@ -12,6 +12,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("src/store/shm", &["core", "clock", "process", "store"]),
     ("src/store/redis", &["core", "clock", "process", "store"]),
     ("src/limiter.rs", &["core", "clock", "store"]),
+    ("src/tally.rs", &["core", "process", "store", "limiter"]),
 ];
 
 fn sources(path: &Path) -> Vec<PathBuf> {

@@ -13,13 +13,16 @@ use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
 use super::zend::Thrown;
 use super::{clocks, exceptions, log, settings, settings_text};
+use crate::clock;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
-    Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
+    ClockMode, Dsn, DsnError, Endpoint, Known, Naming, Options, RedisStore, SharedConnection,
+    Transport, connection,
 };
-use crate::store::shm::Shm;
+use crate::store::shm::{ClockSeen, Shm};
 use crate::store::{Call, Store, StoreError};
+use crate::tally;
 
 /// The classes and types of the first argument, as PHP writes them.
 const TYPES: &str = "Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface|string|null";
@@ -160,9 +163,39 @@ impl Backend {
         matches!(self, Self::Client(_))
     }
 
-    /// Asks a server.
+    /// Asks a server, and notes how that went.
     #[inline(never)]
     fn ask_server<R>(
+        &self,
+        ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let asked = clock::steady();
+        let answer = self.ask_unwatched(ask);
+        if let (Some(remote), Some(shm)) = (self.remote(), tally::attached()) {
+            let took = clock::steady().saturating_sub(asked);
+            let (endpoint, error) = ((remote.scope, remote.endpoint), answer.as_ref().err());
+            shm.asked(endpoint, (took, clock::wall()), error, self.server_clock());
+        }
+        answer
+    }
+
+    /// What is known about the server's clock, where that corrects stamps.
+    fn server_clock(&self) -> ClockSeen {
+        let known = match (settings::clock(), self) {
+            (ClockMode::Server, Self::Server { store, .. }) => {
+                store.try_borrow().map_or(Known::Nothing, |store| store.clock())
+            }
+            (ClockMode::Server, Self::Client(client)) => client.clock().known(),
+            _ => Known::Nothing,
+        };
+        match known {
+            Known::Nothing => ClockSeen::Unknown,
+            Known::Refused => ClockSeen::Refused,
+            Known::Distance(ahead) => ClockSeen::Ahead(ahead),
+        }
+    }
+
+    fn ask_unwatched<R>(
         &self,
         ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {

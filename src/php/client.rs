@@ -69,6 +69,11 @@ impl Client {
         &self.endpoint
     }
 
+    /// The clock of the server at the other end.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
+    }
+
     /// The exception behind the last failure, for the one that PHP will see.
     pub fn take_cause(&self) -> Option<Zval> {
         self.cause.take()

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::store::redis::{Known, ServerClock};
+use crate::store::redis::ServerClock;
 
 thread_local!(static CLOCKS: RefCell<BTreeMap<String, Rc<ServerClock>>> = RefCell::default());
 
@@ -14,13 +14,5 @@ pub fn of(endpoint: &str, new: impl FnOnce() -> Rc<ServerClock>) -> Rc<ServerClo
     CLOCKS.with(|clocks| match clocks.try_borrow_mut() {
         Ok(mut clocks) => clocks.entry(endpoint.to_owned()).or_insert_with(new).clone(),
         Err(_) => new(), // entered from a signal handler in the middle of the line above
-    })
-}
-
-/// What is known about each endpoint's clock.
-pub fn all() -> Vec<(String, Known)> {
-    CLOCKS.with(|clocks| match clocks.try_borrow() {
-        Ok(clocks) => clocks.iter().map(|(name, clock)| (name.clone(), clock.known())).collect(),
-        Err(_) => Vec::new(), // as above
     })
 }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
+use crate::clock;
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
@@ -45,6 +46,9 @@ pub fn map() {
         file: (!file.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&file))),
     };
     let region = Region::map(&config).map_err(|error| error.to_string());
+    if let Ok(region) = &region {
+        region.begin_counting(clock::wall());
+    }
     if let Err(error) = &region {
         log::warn(error);
     }
@@ -105,6 +109,11 @@ impl Memory {
     /// Memory that is there.
     pub fn required() -> Result<Shm, Thrown> {
         Self::now().get().map_err(|error| exceptions::config(&error.to_string()))
+    }
+
+    /// The memory, where there is some.
+    pub fn shm(&self) -> Option<Shm> {
+        self.0
     }
 
     fn get(&self) -> Result<Shm, StoreError> {

@@ -18,6 +18,15 @@ use crate::store::Gate;
 const INSTANT: u32 = 52;
 const MOST: u64 = (1 << (64 - INSTANT)) - 1;
 
+/// How a store is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Failures in a row.
+    pub failures: u64,
+    /// When it may be asked again, by the steady clock; 0: it is not being left alone.
+    pub next_try: Micros,
+}
+
 /// Relaxed throughout: all that matters is in the one word, and nothing is published by it.
 impl Breaker {
     /// The record of the endpoint with these hash bits: its own, a new one, or, where there are
@@ -53,6 +62,12 @@ impl Breaker {
             Ok(_) => Gate::Open,
             Err(_) => Gate::Shut(interval), // another worker asks
         }
+    }
+
+    /// How the endpoint is doing.
+    pub fn health(&self) -> Health {
+        let seen = self.word.load(Relaxed);
+        Health { failures: failures(seen), next_try: instant(seen) }
     }
 
     /// See [`crate::store::Host::answered`].

@@ -51,9 +51,13 @@ impl Shm {
     }
 
     fn breaker(&self, scope: u64) -> &'static Breaker {
+        Breaker::of(&self.region.header[0].breakers, self.breaker_tag(scope))
+    }
+
+    pub(super) fn breaker_tag(&self, scope: u64) -> u64 {
         let mut hasher = self.hasher;
         hasher.write_u64(scope);
-        Breaker::of(&self.region.header[0].breakers, hasher.finish())
+        hasher.finish()
     }
 }
 

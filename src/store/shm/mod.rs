@@ -4,6 +4,7 @@
 //! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
 
 mod breaker;
+mod busy;
 mod counters;
 mod deny;
 mod flags;
@@ -16,6 +17,7 @@ mod rank;
 mod region;
 mod segment;
 mod stripes;
+mod watch;
 
 use std::hash::Hasher as _;
 
@@ -32,9 +34,14 @@ use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
+pub use breaker::Health;
+pub use busy::BusySeen;
 pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
+pub use watch::{
+    BUCKETS_OF_TIME, ClockSeen, EndpointSeen, KINDS, OTHER, OUTCOMES, RoundTrips, Tally,
+};
 
 /// A region as the store of one namespace.
 #[derive(Clone, Copy)]
@@ -52,6 +59,13 @@ impl Region {
         let mut hasher = SipHasher13::new_with_keys(a, b);
         hasher.write_u64(namespace);
         Shm { region: self, hasher }
+    }
+}
+
+/// The same namespace of the same region.
+impl PartialEq for Shm {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.region, other.region) && self.owner() == other.owner()
     }
 }
 

@@ -13,6 +13,7 @@ use super::layout::{
     VERSION,
 };
 use super::segment::{self, Section, Segment};
+use super::watch::Watch;
 use crate::clock;
 use crate::core::time::Micros;
 
@@ -90,6 +91,7 @@ pub struct Region {
     anchor: Micros,
     pub(super) header: Section<Header>,
     pub(super) stripes: Section<Stripe>,
+    pub(super) watch: Section<Watch>,
     pub(super) denials: Section<DenyBucket>,
     pub(super) counters: Section<CounterBucket>,
     pub(super) logs: Section<LogBucket>,
@@ -124,10 +126,12 @@ impl Region {
         let plan = Plan::of(size);
         let header = super::layout::Span { offset: 0, count: 1 };
         // SAFETY: a type of the layout in its place; the section lives in `Self` and is dropped
-        // with it. The same holds for the six below.
+        // with it. The same holds for the seven below.
         let header = unsafe { segment.section(header) };
         // SAFETY: as above.
         let stripes = unsafe { segment.section(plan.stripes) };
+        // SAFETY: as above.
+        let watch = unsafe { segment.section(plan.watch) };
         // SAFETY: as above.
         let denials = unsafe { segment.section(plan.denials) };
         // SAFETY: as above.
@@ -145,6 +149,7 @@ impl Region {
             anchor,
             header,
             stripes,
+            watch,
             denials,
             counters,
             logs,
