@@ -3,19 +3,16 @@
 //! A copy of one array that is made at module start: that takes half the time of making one key by
 //! key.
 
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
-
 use ext_php_rs::ffi::{
     HashTable, IS_ARRAY_EX, IS_FALSE, IS_LONG, IS_TRUE, zend_array_dup, zend_hash_add_new,
     zend_value, zval,
 };
 
 use super::value;
-use super::zend::{_zend_hash_init, interned};
+use super::zend::{_zend_hash_init, Known, interned};
 use crate::limiter::Decision;
 
-static MODEL: AtomicPtr<HashTable> = AtomicPtr::new(ptr::null_mut());
+static MODEL: Known<HashTable> = Known::not_yet();
 
 /// Makes the array that is copied. At module start; each start makes another, since the keys of the
 /// last one ended with it.
@@ -28,14 +25,14 @@ pub fn prepare() {
         // SAFETY: a new array, a permanent key, and a value without references.
         unsafe { zend_hash_add_new(model, interned(key), &raw mut first) };
     }
-    MODEL.store(model, Relaxed); // before any worker or thread exists
+    MODEL.set(model);
 }
 
 /// The array that shows `decision` to PHP.
 #[inline(always)]
 pub fn array(decision: &Decision) -> zval {
     // SAFETY: made at module start.
-    let arr = unsafe { zend_array_dup(MODEL.load(Relaxed)) };
+    let arr = unsafe { zend_array_dup(MODEL.get()) };
     let allowed = if decision.verdict.allowed { IS_TRUE } else { IS_FALSE };
     set(arr, 0, zend_value { lval: 0 }, allowed);
     set(arr, 1, zend_value { lval: decision.verdict.remaining.into() }, IS_LONG);

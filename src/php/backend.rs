@@ -232,7 +232,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call),
+            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(log::failure),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -240,7 +240,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call),
+            Backend::Memory(mut shared) => shared.peek(call).inspect_err(log::failure),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }

@@ -104,9 +104,9 @@ impl Client {
     /// The error that a reply stands for, if it does. The object keeps it for us to fetch, except
     /// that Predis hands it out where it was told not to throw.
     fn refusal(&self, reply: &Zval) -> Result<Option<String>, Refusal> {
-        let text = if self.kind == Kind::Predis && reply.is_object() {
+        let text = if object::is_a(reply, "Predis\\Response\\ErrorInterface") {
             object::call(reply, "getMessage", vec![]).map_err(|Thrown| self.thrown())?
-        } else if reply.is_false() {
+        } else if self.kind != Kind::Predis && reply.is_false() {
             let text = self.call("getLastError", vec![])?;
             self.call("clearLastError", vec![])?;
             text

@@ -141,10 +141,11 @@ impl Bound {
             retry_interval: self.retry_interval,
             mode: self.mode,
         });
+        let cause = self.backend.take_cause();
         if self.backend.runs_php() {
             zend::thrown()?; // an Error in the client's code, which no policy answers
         }
-        answer.map_err(|error| exceptions::store(&error, self.backend.take_cause()))
+        answer.map_err(|error| exceptions::store(&error, cause))
     }
 }
 

@@ -65,7 +65,7 @@ const METHODS: &[zend_function_entry] = &[
     END,
 ];
 
-static LOG: Class = Class::unknown();
+static LOG: Class = Class::not_yet();
 
 /// A limiter object: what is ours, then what is PHP's.
 #[repr(C)]

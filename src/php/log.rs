@@ -38,15 +38,18 @@ pub fn request_begins() {
     WAITING.take().iter().for_each(|message| warn(message));
 }
 
-/// Reports an outage, of which it is told once, or an error about single keys of an endpoint, once
-/// per process.
+/// Reports an outage, of which it is told once; an error about single keys of an endpoint, or of
+/// shared memory, once per process.
 #[cold]
 pub fn failure(error: &StoreError) {
-    let known = match error {
-        StoreError::Key { endpoint, .. } => !first(format!("key {endpoint}")),
-        _ => false,
+    let once = match error {
+        StoreError::Key { endpoint, .. } => Some(format!("key {endpoint}")),
+        StoreError::Busy { .. } | StoreError::Full | StoreError::LogTooLarge { .. } => {
+            Some("memory://".to_owned())
+        }
+        _ => None,
     };
-    if !known {
+    if once.is_none_or(first) {
         warn(&error.to_string());
     }
 }

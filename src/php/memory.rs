@@ -11,7 +11,6 @@ use sha2::{Digest, Sha256};
 
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
-use crate::clock;
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
@@ -46,11 +45,9 @@ pub fn map() {
         file: (!file.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&file))),
     };
     let region = Region::map(&config).map_err(|error| error.to_string());
-    if let Ok(region) = &region {
-        region.begin_counting(clock::wall());
-    }
-    if let Err(error) = &region {
-        log::warn(error);
+    match &region {
+        Ok(region) => region.notice().into_iter().for_each(log::warn),
+        Err(error) => log::warn(error),
     }
     let shared = Shared { region, said: Flags::map().ok(), owner: std::process::id() };
     SHARED.store(Box::into_raw(Box::new(shared)), Relaxed);

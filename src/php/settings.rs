@@ -132,7 +132,7 @@ fn memory_file_is(_: &[u8], stage: c_int) -> Result<(), &'static str> {
 
 fn salt_file_is(value: &[u8], stage: c_int) -> Result<(), &'static str> {
     if stage == STARTUP && !value.is_empty() {
-        identity::read_salt_file(value); // now, since privileges may be dropped later
+        identity::read_salt_file(value); // kept, and logged if it fails
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ fn rate_limit_status(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown
     args.expect(0, 0)?;
     tally::flush();
     let shm = Memory::now().shm();
-    let since = memory::region().ok().map(Region::counting_since).filter(|&since| since > 0);
+    let since = memory::region().ok().map(Region::since);
     out.set(
         Map::new()
             .text("version", env!("CARGO_PKG_VERSION"))

@@ -21,7 +21,7 @@ use crate::core::time::{Micros, SECOND};
 use crate::limiter::Decision;
 use crate::tally::{self, Outcome};
 
-static VERDICT: Class = Class::unknown();
+static VERDICT: Class = Class::not_yet();
 const READONLY: u32 = 1 << 7; // ZEND_ACC_READONLY of zend_compile.h
 
 /// What a policy is called in the headers when the caller gives no name.

@@ -7,12 +7,15 @@ mod breaker;
 mod busy;
 mod counters;
 mod deny;
+mod file;
 mod flags;
 mod host;
 mod layout;
 mod lines;
 mod log_word;
 mod logs;
+#[cfg(test)]
+mod model;
 mod rank;
 mod region;
 mod segment;
@@ -36,6 +39,7 @@ use crate::core::verdict::Verdict;
 
 pub use breaker::Health;
 pub use busy::BusySeen;
+pub use file::FileProblem;
 pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;

@@ -41,7 +41,7 @@ pub const BUCKETS_OF_TIME: usize = 28;
 /// The section.
 #[repr(C, align(64))]
 pub(super) struct Watch {
-    /// The wall clock when counting began, microseconds since the epoch; 0: it has not.
+    /// The wall clock when the region was made, microseconds since the epoch.
     pub since: AtomicU64,
     pub tallies: [Tally; 16],
     pub endpoints: [Endpoint; 32],
@@ -168,15 +168,10 @@ impl Tally {
 }
 
 impl super::Region {
-    /// Says that counting begins at `now`, microseconds since the epoch, unless it had.
-    pub fn begin_counting(&self, now: Micros) {
-        let _ = self.watch[0].since.compare_exchange(0, now, Relaxed, Relaxed); // guards nothing
-    }
-
-    /// When counting began, microseconds since the epoch; 0: it has not.
+    /// When the region was made and counting began, by the wall clock, microseconds since the epoch.
     #[must_use]
-    pub fn counting_since(&self) -> Micros {
-        self.watch[0].since.load(Relaxed) // as above
+    pub fn since(&self) -> Micros {
+        self.watch[0].since.load(Relaxed) // published by the magic
     }
 }
 

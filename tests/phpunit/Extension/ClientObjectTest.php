@@ -115,6 +115,21 @@ final class ClientObjectTest extends TestCase
         self::assertSame(9, (new \SlidingWindowLog($lazy, 10, 60))->check('one')['remaining']);
     }
 
+    public function test_an_object_that_connects_by_itself_and_cannot_is_answered_by_the_policy(): void
+    {
+        foreach ([\Redis::class, (new class extends \Redis {})::class] as $client) {
+            $lazy = fn (): \Redis => new $client(['host' => '127.0.0.1', 'port' => 1]);
+            $open = new \SlidingWindowLog($lazy(), 10, 60, OnFailure::Open);
+            self::assertTrue($open->check('one')['allowed']);
+            try {
+                (new \SlidingWindowLog($lazy(), 10, 60))->check('one');
+                self::fail('no exception');
+            } catch (StoreException $exception) {
+                self::assertInstanceOf(\RedisException::class, $exception->getPrevious());
+            }
+        }
+    }
+
     /** @return list<array{\Closure(int): \Redis}> */
     public static function clientsUnderTls(): array
     {
