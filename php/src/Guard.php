@@ -82,14 +82,15 @@ final readonly class Guard
             return Answer::pass();
         }
         $route = $this->rules->route($request);
-        $meter = new Meter($this->store ?? $this->rules->store, OnFailure::from($this->rules->onFailure));
+        $onFailure = OnFailure::from($this->rules->onFailure);
+        $meter = new Meter($this->store ?? $this->rules->store, $onFailure, $this->rules->dryRun);
         [$charge, $verdict] = $meter->decide(array_map(
             static fn (Policy $policy) => $policy->charge($request, $route->template ?? '*', $client),
             $route->policies ?? $this->rules->default,
         ));
         $policy = $charge->policy->name;
         return match (true) {
-            $this->rules->dryRun => Answer::observe($verdict),
+            $this->rules->dryRun, $verdict->wouldDeny => Answer::observe($verdict, $policy),
             $verdict->allowed => Answer::allow($verdict, $policy),
             default => Answer::deny($verdict, $policy, $this->rules->problem, $this->rules->headers
                 + ($attested !== null && $charge->client === $attested
