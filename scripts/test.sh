@@ -44,7 +44,7 @@ phpunit_with() {
 
 packages=("${build_packages[@]}" nginx php-predis php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml
     phpunit redis-server rust-clippy rustfmt valkey-server)
-[ -z "$all" ] || packages+=(curl nodejs npm shellcheck)
+[ -z "$all" ] || packages+=(curl nodejs npm prometheus shellcheck)
 provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check

@@ -5,6 +5,8 @@
 pub mod clock;
 pub mod core;
 pub mod limiter;
+#[cfg(feature = "shm")]
+pub mod metrics;
 #[cfg(feature = "php")]
 mod php;
 pub mod process;

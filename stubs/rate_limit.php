@@ -246,6 +246,16 @@ namespace {
     function rate_limit_status(): array
     {
     }
+
+    /**
+     * The same for Prometheus, in its text format 0.0.4
+     * (`Content-Type: text/plain; version=0.0.4; charset=utf-8`), without `busy`.
+     *
+     * @return non-empty-string
+     */
+    function rate_limit_metrics(): string
+    {
+    }
 }
 
 namespace RateLimit {

@@ -87,6 +87,11 @@ pub fn is_inherited() -> bool {
     shared().is_some_and(|shared| shared.owner != std::process::id())
 }
 
+/// Whether other processes look at the same region.
+pub fn is_shared() -> bool {
+    is_inherited() || !settings::text(c"rate_limit.memory_file").is_empty()
+}
+
 /// Whether no worker of this parent has said `notice` since the module was started.
 pub fn first(notice: Notice) -> bool {
     let said = shared().and_then(|shared| shared.said.as_ref());

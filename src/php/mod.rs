@@ -18,6 +18,7 @@ mod limiter;
 mod limiter_class;
 mod log;
 mod memory;
+mod metrics;
 mod module;
 mod object;
 mod phpredis;

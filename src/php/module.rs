@@ -8,7 +8,9 @@ use ext_php_rs::ffi::{
 };
 
 use super::zend::{END, zend_unregister_ini_entries_ex};
-use super::{enums, exceptions, identity, limiter_class, log, memory, settings, status, verdict};
+use super::{
+    enums, exceptions, identity, limiter_class, log, memory, metrics, settings, status, verdict,
+};
 use crate::tally;
 
 /// This crate's version, for C.
@@ -18,6 +20,7 @@ const FUNCTIONS: &[zend_function_entry] = &[
     identity::FUNCTION,
     identity::ALIAS,
     status::FUNCTION,
+    metrics::FUNCTION,
     #[cfg(feature = "frozen-clock")]
     super::freeze::FUNCTION,
     END,

@@ -158,7 +158,7 @@ fn memory_in_use() -> zval {
     let share = |share: Share| Map::new().number("used", share.used).number("of", share.of).done();
     Map::new()
         .put("mapped", value::bool(true))
-        .put("shared", value::bool(memory::is_inherited()))
+        .put("shared", value::bool(memory::is_shared()))
         .number("size", usage.size)
         .number("used", usage.used_bytes)
         .put("counters", share(usage.counters))
