@@ -6,7 +6,7 @@ use crate::clock;
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::{Verdict, can_ever_pass};
-use crate::store::{Call, Denial, Gate, Host, Store, StoreError};
+use crate::store::{Call, Denial, Gate, Host, Owed, Store, StoreError};
 
 /// What happens when the store cannot answer (`rate_limit.on_failure`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,8 @@ pub enum OnFailure {
     Open,
     /// Everything is denied.
     Closed,
-    /// The same limit, decided in this host's shared memory.
+    /// The same limit, decided in this host's shared memory: on what this host saw the store admit,
+    /// and what it admits is added to the store's state when that is back.
     Memory,
 }
 
@@ -90,6 +91,9 @@ impl Decision {
     }
 }
 
+/// Parts of a debt that are settled at once.
+const PARTS: usize = 128;
+
 /// How failures of a store elsewhere are met, and denials by it remembered.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote<'a> {
@@ -133,9 +137,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
     /// policy is [`OnFailure::Memory`] and shared memory cannot answer either.
     #[inline]
     pub fn attempt(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.in_mode(|limiter| {
-            limiter.decide(&limiter.call(identity, cost), S::attempt, M::attempt)
-        })
+        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), true))
     }
 
     /// Decides as [`Self::attempt`] would, and records nothing.
@@ -143,7 +145,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
     /// # Errors
     /// As [`Self::attempt`].
     pub fn peek(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), S::peek, M::peek))
+        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), false))
     }
 
     /// Forgets what `identity` has used.
@@ -152,16 +154,17 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
     /// [`StoreError`] where the store cannot answer, whatever the policy.
     pub fn reset(&mut self, identity: &[u8]) -> Result<(), StoreError> {
         let call = self.call(identity, Cost::ONE);
-        match self.remote {
-            None => self.store.reset(&call),
-            Some(remote) => {
-                let done = self.ask(remote, clock::steady(), |store| store.reset(&call));
-                // After the store has forgotten, so that no denial from before is remembered; and
-                // where the answer is lost, for it may have.
-                self.memory.forget(remote.scope, &call);
-                done.map_err(|failure| failure.error)
-            }
+        let Some(remote) = self.remote else { return self.store.reset(&call) };
+        let done = self.may_ask(remote, clock::steady()).and_then(|_| {
+            let answer = self.store.reset(&call);
+            self.note(remote, answer)
+        });
+        // After the store has forgotten, so that no denial from before is remembered; and where the
+        // answer is lost, for it may have.
+        if done.as_ref().map_or_else(|failure| failure.error.may_have_counted(), |()| true) {
+            self.memory.forget(remote.scope, &call);
         }
+        done.map_err(|failure| failure.error)
     }
 
     #[inline]
@@ -181,20 +184,20 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
     }
 
     #[inline]
-    fn decide(
-        &mut self,
-        call: &Call<'_>,
-        ask: fn(&mut S, &Call<'_>) -> Result<Verdict, StoreError>,
-        ask_memory: fn(&mut M, &Call<'_>) -> Result<Verdict, StoreError>,
-    ) -> Result<Decision, StoreError> {
+    fn decide(&mut self, call: &Call<'_>, record: bool) -> Result<Decision, StoreError> {
         let answer = match self.remote {
-            None => match ask(&mut self.store, call) {
+            None => match self.ask(call, record) {
                 Ok(verdict) => return Ok(Decision::new(verdict, Source::Memory)),
-                Err(error) => Err(Failure { error, next_try: self.retry_interval }),
+                Err(error) => Err(Failure::of(error, self.retry_interval)),
             },
-            Some(remote) => self.decide_elsewhere(remote, call, ask),
+            Some(remote) => self.decide_elsewhere(remote, call, record),
         };
-        answer.or_else(|failure| self.without_store(call, failure, ask_memory))
+        answer.or_else(|failure| self.without_store(call, record, failure))
+    }
+
+    #[inline]
+    fn ask(&mut self, call: &Call<'_>, record: bool) -> Result<Verdict, StoreError> {
+        if record { self.store.attempt(call) } else { self.store.peek(call) }
     }
 
     /// The host's own memory of a denial, else the store's answer.
@@ -202,7 +205,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         &mut self,
         remote: Remote<'_>,
         call: &Call<'_>,
-        ask: fn(&mut S, &Call<'_>) -> Result<Verdict, StoreError>,
+        record: bool,
     ) -> Result<Decision, Failure> {
         let asked = clock::steady();
         let ticket = if remote.deny_cache && call.cost == Cost::ONE {
@@ -215,38 +218,64 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         } else {
             None
         };
-        let verdict = self.ask(remote, asked, |store| ask(store, call))?;
+        if self.may_ask(remote, asked)? {
+            self.settle(remote, call)?;
+        }
+        let answer = self.ask(call, record);
+        let verdict = self.note(remote, answer)?;
+        if record && verdict.allowed && self.on_failure == OnFailure::Memory {
+            self.memory.admitted(remote.scope, call, asked, self.store.time(asked));
+        }
         if let Some(ticket) = ticket.filter(|_| !verdict.allowed && verdict.remaining == 0) {
             self.memory.remember(ticket, &verdict, asked);
         }
         Ok(Decision::new(verdict, Source::Redis))
     }
 
-    /// Asks the store, unless it is being left alone, and notes how that went.
-    fn ask<R>(
-        &mut self,
-        remote: Remote<'_>,
-        asked: Micros,
-        ask: impl FnOnce(&mut S) -> Result<R, StoreError>,
-    ) -> Result<R, Failure> {
-        let Remote { scope, endpoint, breaker, .. } = remote;
-        if let Gate::Shut(next_try) = self.memory.gate(scope, asked, self.retry_interval) {
-            let (endpoint, retry_ms) = (endpoint.to_owned(), next_try.div_ceil(1_000));
-            let error = StoreError::LeftAlone { endpoint, retry_ms };
-            return Err(Failure { error, next_try });
+    /// Whether there may be debts to settle; a failure where the store is being left alone.
+    fn may_ask(&self, remote: Remote<'_>, asked: Micros) -> Result<bool, Failure> {
+        match self.memory.gate(remote.scope, asked, self.retry_interval) {
+            Gate::Open { debts } => Ok(debts),
+            Gate::Shut(next_try) => {
+                let (endpoint, retry_ms) = (remote.endpoint.to_owned(), next_try.div_ceil(1_000));
+                Err(Failure::of(StoreError::LeftAlone { endpoint, retry_ms }, next_try))
+            }
         }
-        let answer = ask(&mut self.store);
+    }
+
+    /// Notes whether the store has answered.
+    fn note<R>(&self, remote: Remote<'_>, answer: Result<R, StoreError>) -> Result<R, Failure> {
+        let Remote { scope, breaker, report, .. } = remote;
         match &answer {
             Err(error) if error.concerns_endpoint() => {
-                let now = clock::steady();
-                if self.memory.failed(scope, now, breaker, self.retry_interval) {
-                    (remote.report)(error);
+                if self.memory.failed(scope, clock::steady(), breaker, self.retry_interval) {
+                    report(error);
                 }
             }
-            Err(error) => (remote.report)(error),
+            Err(error) => report(error),
             Ok(_) => self.memory.answered(scope),
         }
-        answer.map_err(|error| Failure { error, next_try: self.retry_interval })
+        answer.map_err(|error| Failure::of(error, self.retry_interval))
+    }
+
+    /// Adds to the store's state what the identity was admitted in its absence. What may have been
+    /// added already is not added again.
+    #[cold]
+    fn settle(&mut self, remote: Remote<'_>, call: &Call<'_>) -> Result<(), Failure> {
+        let mut room = [Owed::default(); PARTS];
+        loop {
+            let taken = self.memory.take_debt(remote.scope, call, &mut room);
+            let debt = &room[..taken];
+            if debt.is_empty() {
+                return Ok(());
+            }
+            let settled = self.store.settle(call, debt);
+            if settled.as_ref().is_err_and(|error| !error.may_have_counted()) {
+                self.memory.owe(remote.scope, call, clock::steady(), debt);
+            }
+            // Whatever became of the debt, the call itself was not sent.
+            self.note(remote, settled.map_err(StoreError::before_sending))?;
+        }
     }
 
     /// The policy's answer. A cost above the limit can never pass, so that is denied for ever under
@@ -255,17 +284,36 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
     fn without_store(
         &mut self,
         call: &Call<'_>,
+        record: bool,
         failure: Failure,
-        ask_memory: fn(&mut M, &Call<'_>) -> Result<Verdict, StoreError>,
     ) -> Result<Decision, StoreError> {
         let possible = can_ever_pass(call.limit, call.cost);
-        match self.on_failure {
-            OnFailure::Memory => ask_memory(&mut self.memory, call)
-                .map(|verdict| Decision::new(verdict, Source::Memory)),
-            OnFailure::Throw if possible => Err(failure.error),
-            OnFailure::Open if possible => Ok(self.policy(true, Some(0), Source::FailOpen)),
+        match (self.on_failure, self.remote) {
+            (OnFailure::Memory, Some(remote)) => {
+                self.decide_here(remote, call, record, &failure.error)
+            }
+            (OnFailure::Throw | OnFailure::Memory, _) if possible => Err(failure.error),
+            (OnFailure::Open, _) if possible => Ok(self.policy(true, Some(0), Source::FailOpen)),
             _ => Ok(self.policy(false, possible.then_some(failure.next_try), Source::FailClosed)),
         }
+    }
+
+    /// Decides on this host's copy of the store's state. What it admits is owed to the store, unless
+    /// the store may have counted it.
+    fn decide_here(
+        &mut self,
+        remote: Remote<'_>,
+        call: &Call<'_>,
+        record: bool,
+        error: &StoreError,
+    ) -> Result<Decision, StoreError> {
+        let (scope, now) = (remote.scope, clock::steady());
+        let at = self.memory.time(scope, now).unwrap_or_else(|| self.store.time(now));
+        let verdict = self.memory.decide(scope, call, at, record)?;
+        if record && verdict.allowed && !error.may_have_counted() {
+            self.memory.owe(scope, call, now, &[Owed { at, units: call.cost.units() }]);
+        }
+        Ok(Decision::new(verdict, Source::Memory))
     }
 
     fn policy(&self, allowed: bool, retry_after: Option<Micros>, source: Source) -> Decision {
@@ -287,4 +335,10 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
 struct Failure {
     error: StoreError,
     next_try: Micros,
+}
+
+impl Failure {
+    fn of(error: StoreError, next_try: Micros) -> Self {
+        Self { error, next_try }
+    }
 }

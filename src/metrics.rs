@@ -85,7 +85,7 @@ impl Text {
 
     fn stores(&mut self, endpoints: &[EndpointSeen]) {
         self.each("store_up", "gauge", "1 unless the last answer was a failure.", endpoints, |e| {
-            Some(f64::from(u8::from(e.health.failures == 0)))
+            Some(f64::from(u8::from(e.failing == 0)))
         });
         let help = "Calls that the store failed.";
         self.each("store_failures_total", "counter", help, endpoints, |e| Some(e.failures as f64));

@@ -183,7 +183,7 @@ namespace {
 
     /**
      * What is in force, in use and happening, for an operator. Times are in seconds, instants since the
-     * Unix epoch, sizes in bytes. Counts begin at `since`. Decisions, policies, endpoints and busy
+     * Unix epoch, sizes in bytes. Counts begin at `since`. Decisions, policies, servers and busy
      * identities are those of this namespace; decisions are the answers of check() and attempt(), and
      * policies the verdicts that headers() was called on with a name. `busy` is an estimate of the last
      * minute from one call in 16; `rate-limit reset` knows an identity by the same key.
@@ -211,10 +211,11 @@ namespace {
      *     since: float|null,
      *     decisions: array{log: BySource, counter: BySource},
      *     policies: array<string, Outcomes>,
-     *     endpoints: array<string, array{
+     *     servers: array<string, array{
      *         state: 'up'|'failing'|'left-alone',
+     *         deadline: string,
      *         failures_in_a_row: int,
-     *         next_try_after: float|null,
+     *         next_try: float|null,
      *         failures: int,
      *         outages: int,
      *         last_error: string|null,

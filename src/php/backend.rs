@@ -1,7 +1,6 @@
 //! From the first argument of a limiter to the store that it stands for.
 
 use std::cell::RefCell;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -11,17 +10,19 @@ use super::client::{Client, Through};
 use super::memory::Memory;
 use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
+use super::servers;
 use super::zend::Thrown;
-use super::{clocks, exceptions, log, settings, settings_text};
+use super::{exceptions, log, settings, settings_text};
 use crate::clock;
+use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
     ClockMode, Dsn, DsnError, Endpoint, Known, Naming, Options, RedisStore, SharedConnection,
     Transport, connection,
 };
-use crate::store::shm::{ClockSeen, Shm};
-use crate::store::{Call, Store, StoreError};
+use crate::store::shm::{Asked, ClockSeen, Shm};
+use crate::store::{Call, Owed, Store, StoreError};
 use crate::tally;
 
 /// The classes and types of the first argument, as PHP writes them.
@@ -109,9 +110,9 @@ impl Backend {
     fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
         let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
         let options = Options { timeout: settings::timeout() };
-        let scope = scope(&(endpoint, &prefix));
+        let scope = servers::scope(&(endpoint, &prefix));
         let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
-        clocks::of(&endpoint, || connection.clock());
+        servers::clock(&endpoint, || connection.clock());
         let naming = Naming { prefix, cluster, layout: settings::log_layout() };
         let store = RedisStore::new(connection, naming, settings::clock());
         Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
@@ -123,9 +124,7 @@ impl Backend {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
             Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
-            Self::Client(client) => {
-                (client.endpoint(), scope(&(client.endpoint(), client.prefix())))
-            }
+            Self::Client(client) => (client.endpoint(), client.scope()),
         };
         let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
         Some(Remote { scope, endpoint, deny_cache, breaker, report: log::failure })
@@ -172,9 +171,14 @@ impl Backend {
         let asked = clock::steady();
         let answer = self.ask_unwatched(ask);
         if let (Some(remote), Some(shm)) = (self.remote(), tally::attached()) {
-            let took = clock::steady().saturating_sub(asked);
-            let (endpoint, error) = ((remote.scope, remote.endpoint), answer.as_ref().err());
-            shm.asked(endpoint, (took, clock::wall()), error, self.server_clock());
+            shm.asked(&Asked {
+                scope: remote.scope,
+                endpoint: remote.endpoint,
+                object: matches!(self, Self::Client(_)),
+                took: clock::steady().saturating_sub(asked),
+                failure: answer.as_ref().err(),
+                clock: self.server_clock(),
+            });
         }
         answer
     }
@@ -203,10 +207,7 @@ impl Backend {
             Self::Memory(shared) => ask(&mut { *shared }),
             Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => ask(&mut *store),
-                Err(_) => Err(StoreError::Unavailable {
-                    endpoint: endpoint.clone(),
-                    detail: "a call that a signal interrupted is still using it".to_owned(),
-                }),
+                Err(_) => Err(StoreError::InUse { endpoint: endpoint.clone() }),
             },
             Self::Client(client) => {
                 let naming = Naming {
@@ -218,13 +219,6 @@ impl Backend {
             }
         }
     }
-}
-
-/// The same for the same store in every process of this host.
-fn scope(store: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    store.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Shared memory first and inlined: there a call takes less time than a detour.
@@ -247,6 +241,21 @@ impl Store for &Backend {
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         self.ask_server(|store| store.reset(call))
+    }
+
+    fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError> {
+        self.ask_server(|store| store.settle(call, debt))
+    }
+
+    fn time(&self, steady: Micros) -> Micros {
+        match self {
+            Backend::Memory(shared) => shared.time(steady),
+            Backend::Server { store, .. } => match store.try_borrow() {
+                Ok(store) => store.time(steady),
+                Err(_) => clock::wall(), // as in `ask_server`
+            },
+            Backend::Client(client) => client.clock().stamp(settings::clock(), steady),
+        }
     }
 }
 

@@ -94,6 +94,7 @@ fn declare(name: &str, interface: *mut zend_class_entry) -> *mut zend_class_entr
     let entry = unsafe { &mut *class };
     entry.ce_flags |= ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
     entry.__bindgen_anon_2.create_object = Some(create);
+    entry.default_object_handlers = handlers();
     zend::sensitive_first_argument(entry, "__construct");
     class
 }
@@ -160,8 +161,6 @@ unsafe extern "C" fn create(class: *mut zend_class_entry) -> *mut zend_object {
     unsafe { zend_object_std_init(std, class) };
     // SAFETY: as above.
     unsafe { object_properties_init(std, class) };
-    // SAFETY: as above.
-    unsafe { (*std).handlers = handlers() };
     std
 }
 

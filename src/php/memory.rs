@@ -14,7 +14,7 @@ use super::{exceptions, log, settings};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
-use crate::store::{Call, Denial, Gate, Host, Store, StoreError, Ticket};
+use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
 
 /// What this process and its children share.
 struct Shared {
@@ -81,15 +81,14 @@ pub fn region() -> Result<&'static Region, &'static str> {
     }
 }
 
-/// Whether this process inherited the region, so that the other workers look at the same one. One
-/// that mapped it by itself is alone with it until it forks.
-pub fn is_inherited() -> bool {
-    shared().is_some_and(|shared| shared.owner != std::process::id())
-}
-
-/// Whether other processes look at the same region.
+/// Whether other workers look at the same region: it is in a file, or this process inherited it. One
+/// that mapped its own is alone with it until it forks.
 pub fn is_shared() -> bool {
     is_inherited() || !settings::text(c"rate_limit.memory_file").is_empty()
+}
+
+fn is_inherited() -> bool {
+    shared().is_some_and(|shared| shared.owner != std::process::id())
 }
 
 /// Whether no worker of this parent has said `notice` since the module was started.
@@ -122,21 +121,8 @@ impl Memory {
         self.0.ok_or_else(|| StoreError::Unavailable {
             endpoint: "memory://".to_owned(),
             detail: region().err().unwrap_or_default().to_owned(),
+            sent: false,
         })
-    }
-}
-
-impl Store for &Memory {
-    fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.get()?.attempt(call)
-    }
-
-    fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.get()?.peek(call)
-    }
-
-    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
-        self.get()?.reset(call)
     }
 }
 
@@ -161,7 +147,7 @@ impl Host for &Memory {
 
     #[inline]
     fn gate(&self, scope: u64, now: Micros, retry_interval: Micros) -> Gate {
-        self.0.map_or(Gate::Open, |shm| shm.gate(scope, now, retry_interval))
+        self.0.map_or(Gate::Open { debts: false }, |shm| shm.gate(scope, now, retry_interval))
     }
 
     #[inline]
@@ -173,6 +159,36 @@ impl Host for &Memory {
 
     fn failed(&self, scope: u64, now: Micros, most: u32, retry_interval: Micros) -> bool {
         self.0.is_none_or(|shm| shm.failed(scope, now, most, retry_interval))
+    }
+
+    fn admitted(&self, scope: u64, call: &Call<'_>, now: Micros, at: Micros) {
+        if let Some(shm) = self.0 {
+            shm.admitted(scope, call, now, at);
+        }
+    }
+
+    fn time(&self, scope: u64, now: Micros) -> Option<Micros> {
+        self.0?.time(scope, now)
+    }
+
+    fn decide(
+        &self,
+        scope: u64,
+        call: &Call<'_>,
+        at: Micros,
+        record: bool,
+    ) -> Result<Verdict, StoreError> {
+        self.get()?.decide(scope, call, at, record)
+    }
+
+    fn owe(&self, scope: u64, call: &Call<'_>, now: Micros, debt: &[Owed]) {
+        if let Some(shm) = self.0 {
+            shm.owe(scope, call, now, debt);
+        }
+    }
+
+    fn take_debt(&self, scope: u64, call: &Call<'_>, into: &mut [Owed]) -> usize {
+        self.0.map_or(0, |shm| shm.take_debt(scope, call, into))
     }
 }
 

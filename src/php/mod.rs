@@ -8,7 +8,6 @@ mod answer;
 mod backend;
 mod call;
 mod client;
-mod clocks;
 mod enums;
 mod exceptions;
 #[cfg(feature = "frozen-clock")]
@@ -22,6 +21,7 @@ mod metrics;
 mod module;
 mod object;
 mod phpredis;
+mod servers;
 mod settings;
 mod settings_text;
 mod status;

@@ -11,6 +11,7 @@ use super::zend::{END, zend_unregister_ini_entries_ex};
 use super::{
     enums, exceptions, identity, limiter_class, log, memory, metrics, settings, status, verdict,
 };
+use crate::store::redis;
 use crate::tally;
 
 /// This crate's version, for C.
@@ -68,6 +69,7 @@ unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
     let started = catch_unwind(|| {
         settings::register(number, type_);
         identity::prepare();
+        redis::prepare();
         exceptions::register();
         enums::register();
         verdict::register();

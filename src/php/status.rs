@@ -13,10 +13,9 @@ use super::memory::{self, Memory};
 use super::value::{self, Map};
 use super::zend::{self, MAY_BE_ARRAY, Thrown, display_ini_entries, plain};
 use super::{enums, settings, settings_text};
-use crate::clock;
 use crate::core::time::{Micros, SECOND};
 use crate::store::redis::{ClockMode, Layout};
-use crate::store::shm::{ClockSeen, Health, Region, Share, Shm};
+use crate::store::shm::{ClockSeen, EndpointSeen, Region, Share, Shm};
 use crate::tally::{self, ALGORITHMS, OUTCOMES, SOURCES};
 
 const ARGUMENTS: &[zend_internal_arg_info] = &[zend::returns(0, plain(MAY_BE_ARRAY))];
@@ -37,7 +36,7 @@ fn rate_limit_status(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown
             .put("since", since.map_or(value::null(), seconds))
             .put("decisions", decisions(shm))
             .put("policies", policies(shm))
-            .put("endpoints", endpoints(shm))
+            .put("servers", servers(shm))
             .put("busy", busy(shm))
             .put("settings", settings_in_force())
             .done(),
@@ -79,12 +78,15 @@ fn policies(shm: Option<Shm>) -> zval {
     map.done()
 }
 
-fn endpoints(shm: Option<Shm>) -> zval {
+/// How the servers of stores elsewhere do, as this host's workers see them.
+fn servers(shm: Option<Shm>) -> zval {
     let mut map = Map::new();
     for endpoint in shm.map(|shm| shm.endpoints()).unwrap_or_default() {
-        let Health { failures, next_try } = endpoint.health;
-        let left_alone = next_try.checked_sub(clock::steady());
-        let (error, at) = endpoint.last_error.unzip();
+        let deadline = match endpoint.object {
+            false => "rate_limit.timeout, but for the look-up of a host's name",
+            true => "the client object's own timeouts",
+        };
+        let (error, at) = endpoint.last_error.clone().unzip();
         let text = |text: Option<String>| {
             text.map_or(value::null(), |text| value::new_string(text.as_bytes()))
         };
@@ -93,9 +95,10 @@ fn endpoints(shm: Option<Shm>) -> zval {
             micros.map_or(value::null(), |micros| value::double(micros / SECOND as f64))
         };
         let shown = Map::new()
-            .text("state", state(failures, left_alone))
-            .number("failures_in_a_row", failures)
-            .put("next_try_after", left_alone.map_or(value::null(), seconds))
+            .text("state", state(&endpoint))
+            .text("deadline", deadline)
+            .number("failures_in_a_row", endpoint.failing)
+            .put("next_try", endpoint.next_try.map_or(value::null(), seconds))
             .number("failures", endpoint.failures)
             .number("outages", endpoint.outages)
             .put("last_error", text(error))
@@ -110,8 +113,8 @@ fn endpoints(shm: Option<Shm>) -> zval {
 }
 
 /// `left-alone`: nobody asks until the next try.
-fn state(failures: u64, left_alone: Option<Micros>) -> &'static str {
-    match (failures, left_alone) {
+fn state(endpoint: &EndpointSeen) -> &'static str {
+    match (endpoint.failing, endpoint.next_try) {
         (0, _) => "up",
         (_, None) => "failing",
         (_, Some(_)) => "left-alone",
@@ -208,7 +211,10 @@ fn store() -> String {
 /// The section in phpinfo().
 pub unsafe extern "C" fn info(module: *mut zend_module_entry) {
     let shared = match memory::region() {
-        Ok(region) => format!("{} bytes", region.size()),
+        Ok(region) if memory::is_shared() => {
+            format!("{} bytes, shared with other workers", region.size())
+        }
+        Ok(region) => format!("{} bytes, of this process alone", region.size()),
         Err(error) => error.to_owned(),
     };
     // SAFETY: within phpinfo().
@@ -235,10 +241,9 @@ fn summary() -> Vec<(String, String)> {
         (format!("Decisions: {class}, {source}, {}", outcome.name()), count.to_string())
     });
     let endpoints = shm.endpoints().into_iter().map(|endpoint| {
-        let Health { failures, next_try } = endpoint.health;
-        let state = state(failures, next_try.checked_sub(clock::steady()));
+        let state = state(&endpoint);
         let error = endpoint.last_error.map(|(error, _)| format!(", last error: {error}"));
-        (format!("Endpoint {}", endpoint.name), format!("{state}{}", error.unwrap_or_default()))
+        (format!("Server {}", endpoint.name), format!("{state}{}", error.unwrap_or_default()))
     });
     decisions.chain(endpoints).collect()
 }

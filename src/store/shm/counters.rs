@@ -21,13 +21,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use portable_atomic::AtomicU128;
 
+use super::Excess;
 use super::layout::{CounterBucket, CounterSlot, Stats};
 use super::rank::{self, Meta, Rank};
 use crate::core::counter::{self, Counts, Position};
 use crate::core::limit::{Cost, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::StoreError;
+use crate::store::{Owed, StoreError};
 
 /// Tries to insert a counter before giving up, each lost to another identity's insertion.
 const TRIES: usize = 64;
@@ -79,7 +80,7 @@ impl State {
         }
     }
 
-    /// Units are at most a limit, so they fit; an index fits until the year 2106.
+    /// Units are at most the highest limit, so they fit; an index fits until the year 2106.
     #[inline]
     fn word(self) -> u128 {
         (u128::from(self.tag) << (128 - TAG))
@@ -100,7 +101,7 @@ impl State {
     }
 
     fn spend(mut self, cost: Cost) -> Self {
-        self.counts.curr += cost.units();
+        self.counts.curr = self.counts.curr.saturating_add(cost.units()).min((1 << UNITS) - 1);
         self
     }
 }
@@ -113,6 +114,7 @@ pub(super) struct Ask {
     pub limit: Limit,
     pub cost: Cost,
     pub now: Micros,
+    pub excess: Excess,
 }
 
 impl Ask {
@@ -150,7 +152,7 @@ impl<'a, W: Word> Counters<'a, W> {
         }
         let (fresh, elapsed) = ask.fresh();
         let verdict = counter::attempt(fresh.counts, ask.limit, ask.cost, elapsed);
-        if !verdict.allowed {
+        if !verdict.allowed && ask.excess == Excess::Denied {
             return Ok(verdict);
         }
         let _held = hold()?;
@@ -164,14 +166,17 @@ impl<'a, W: Word> Counters<'a, W> {
         counter::peek(state.counts, ask.limit, ask.cost, elapsed)
     }
 
-    /// Forgets the counter.
-    pub fn reset(&self, tag: u64) {
+    /// Forgets the counter and gives what it held, a part for each of its two windows.
+    pub fn take(&self, tag: u64, window: Micros) -> [Owed; 2] {
         while let Some((slot, seen)) = self.find(tag) {
             if slot.word.swap(seen, 0).is_ok() {
                 self.stats.counters.fetch_sub(1, Relaxed); // a statistic
-                return;
+                let State { index, counts, .. } = State::read(seen);
+                return [(index.saturating_sub(1), counts.prev), (index, counts.curr)]
+                    .map(|(index, units)| Owed { at: index * window, units });
             }
         }
+        [Owed::default(); 2]
     }
 
     #[inline]
@@ -194,7 +199,7 @@ impl<'a, W: Word> Counters<'a, W> {
         loop {
             let (state, elapsed) = ask.state(seen);
             let verdict = counter::attempt(state.counts, ask.limit, ask.cost, elapsed);
-            if !verdict.allowed {
+            if !verdict.allowed && ask.excess == Excess::Denied {
                 return Some(verdict);
             }
             match slot.word.swap(seen, state.spend(ask.cost).word()) {
@@ -245,7 +250,7 @@ impl<'a, W: Word> Counters<'a, W> {
     }
 }
 
-/// Remembers the limit for [`rank`]; a store only where it changed, to leave the line unwritten.
+/// Remembers the limit for [`rank()`]; a store only where it changed, to leave the line unwritten.
 #[inline]
 fn note(meta: &AtomicU64, limit: Limit) {
     let new = Meta::of(limit).bits();

@@ -41,8 +41,10 @@
 //!
 //! # Reader, writer
 //! A counter is read by one load and written by one compare-and-swap, with nothing held. A log is
-//! read and written with its stripe held: entries and links first, in places that the word does
-//! not reach yet; then the word, in one store; then the lines that it no longer reaches are freed.
+//! written with its stripe held: entries and links first, in places that the word does not reach
+//! yet; then the word, in one store; then the lines that it no longer reaches are freed. It is read
+//! with its stripe held, or without: then a word that is the same before and after vouches for
+//! what was read in between.
 //!
 //! # What a crash leaves
 //! | killed | left |
@@ -70,7 +72,7 @@ use super::watch::Watch;
 /// "rlimit" and two zero bytes, as a little-endian number.
 pub(super) const MAGIC: u64 = 0x0000_7469_6d69_6c72;
 /// Changes whenever anything in this file does.
-pub(super) const VERSION: u32 = 4;
+pub(super) const VERSION: u32 = 5;
 
 /// Locks. Enough that two of 16 workers rarely meet, few enough to write at creation.
 pub(super) const STRIPES: usize = 512;
@@ -207,7 +209,11 @@ pub(super) struct Breaker {
     pub word: AtomicU64,
     /// Failures since the region was made.
     pub failures: AtomicU64,
-    _unused: [AtomicU64; 5],
+    /// Until when, by the steady clock, an identity may owe it units that still count.
+    pub debts_until: AtomicU64,
+    /// What its clock is ahead of the steady clock, microseconds; 0: not known.
+    pub ahead: AtomicU64,
+    _unused: [AtomicU64; 3],
 }
 
 const _: () = assert!(size_of::<Header>() == 4096);
@@ -247,9 +253,10 @@ impl Plan {
         let denials = after(watch, size_of::<Watch>(), size / 16 / size_of::<DenyBucket>());
         let counters =
             after(denials, size_of::<DenyBucket>(), size / 16 * 6 / size_of::<CounterBucket>());
-        let logs = after(counters, size_of::<CounterBucket>(), size / 16 / size_of::<LogBucket>());
+        let logs = least(size / 16 / size_of::<LogBucket>(), MOST_LOGS / BUCKET);
+        let logs = after(counters, size_of::<CounterBucket>(), logs);
         let rest = size - after(logs, size_of::<LogBucket>(), 0).offset - 64;
-        let lines = if rest / LINE_BYTES < MOST_LINES { rest / LINE_BYTES } else { MOST_LINES };
+        let lines = least(rest / LINE_BYTES, MOST_LINES);
         let owners = after(logs, size_of::<LogBucket>(), lines);
         let lines = after(owners, size_of::<AtomicU32>(), lines);
         Self { stripes, watch, denials, counters, logs, owners, lines }
@@ -258,6 +265,13 @@ impl Plan {
 
 /// So that a line's number fits its 32 bits, and the length of a log of all lines does.
 const MOST_LINES: usize = u32::MAX as usize / ENTRIES as usize;
+
+/// So that a slot's number + 1 leaves an owner's highest bit free, see `lines`.
+const MOST_LOGS: usize = 1 << 30;
+
+const fn least(one: usize, other: usize) -> usize {
+    if one < other { one } else { other }
+}
 
 /// The span of `count` parts that begins after `before`, whose parts have `each` bytes.
 const fn after(before: Span, each: usize, count: usize) -> Span {

@@ -1,30 +1,32 @@
 //! Logs: a table of words that say where a log's entries lie, and lines that hold them.
 //!
-//! Everything here happens with the identity's stripe held, so that a log is read, decided upon and
-//! written in one step; what must be in which order for a crash is in [`super::layout`]. A call looks
-//! at the ends of the log alone: its cost does not grow with the limit. (Entries that have left the
-//! window are dropped once each; a denied call of cost c, or after the limit was lowered by c, walks
-//! c / 10 links to say when it could pass.)
+//! A log changes with the identity's stripe held, so that it is read, decided upon and written in one
+//! step; what must be in which order for a crash is in [`super::layout`]. A denied call changes
+//! nothing and needs no stripe: see [`Logs::denied`]. So whoever hammers a log keeps nobody waiting.
+//!
+//! A call looks at the ends of the log alone: its cost does not grow with the limit. (Entries that
+//! have left the window are dropped once each; a denied call of cost c, or after the limit was
+//! lowered by c, walks c / 10 links to say when it could pass.)
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    fence,
+};
 
+use super::Excess;
 use super::layout::{BUCKET, ENTRIES, LogSlot, STRIPES, Stripe};
 use super::lines::Lines;
 use super::log_word::LogWord;
-use super::rank::{self, Meta, Rank};
+use super::rank::Meta;
 use super::stripes::{Holding, Stripes};
 use crate::core::limit::{Cost, Limit};
 use crate::core::log::{self, Facts};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::StoreError;
+use crate::store::{Owed, StoreError};
 
-/// Tries to get a slot, or a line, each lost to others or to a victim that is in use.
-const TRIES: usize = 16;
-/// Victims that are compared when lines have run out.
-const SAMPLE: usize = 16;
-/// Buckets that are looked at to find them.
-const BUCKETS_LOOKED_AT: usize = 1024;
+/// Entries that a denied call walks along at the most without holding the stripe.
+const NEARBY: u64 = 1_000;
 
 /// A call on a log.
 #[derive(Clone, Copy)]
@@ -36,6 +38,14 @@ pub(super) struct Ask {
     pub limit: Limit,
     pub cost: Cost,
     pub now: Micros,
+    pub excess: Excess,
+}
+
+impl Ask {
+    /// Whether this call is recorded where `used` entries count.
+    fn records(&self, used: u64) -> bool {
+        self.excess != Excess::Denied || log::admits(self.limit, used, self.cost)
+    }
 }
 
 /// All logs.
@@ -48,15 +58,22 @@ pub(super) struct Logs<'a> {
 impl<'a> Logs<'a> {
     /// Decides and records.
     pub fn attempt(self, ask: &Ask) -> Result<Verdict, StoreError> {
+        if let Some(denied) = self.denied(ask) {
+            return Ok(denied);
+        }
         let holding = self.hold(ask.tag)?;
         let number = match self.find(ask) {
             Some(number) => number,
-            None if log::admits(ask.limit, 0, ask.cost) => self.claim_slot(ask)?,
+            None if ask.records(0) => self.claim_slot(ask)?,
             None => return Ok(log::attempt(Facts::default(), ask.limit, ask.cost, ask.now)),
         };
         let mut open = self.open(number, &holding);
         let (facts, now) = open.facts(ask);
-        if log::admits(ask.limit, facts.used, ask.cost) {
+        if ask.excess == Excess::Displaces {
+            let most = u64::from(ask.limit.max()).saturating_sub(ask.cost.units());
+            open.drop_oldest(facts.used.saturating_sub(most) as u32);
+        }
+        if ask.records(facts.used) {
             open.append(ask.cost, now)?;
             open.slot.meta.store(Meta::of(ask.limit).bits(), Relaxed); // a hint
         }
@@ -65,6 +82,9 @@ impl<'a> Logs<'a> {
 
     /// Decides and records nothing.
     pub fn peek(self, ask: &Ask) -> Result<Verdict, StoreError> {
+        if let Some(denied) = self.denied(ask) {
+            return Ok(denied);
+        }
         let holding = self.hold(ask.tag)?;
         let (facts, now) = match self.find(ask) {
             Some(number) => self.open(number, &holding).facts(ask),
@@ -77,9 +97,86 @@ impl<'a> Logs<'a> {
     pub fn reset(self, ask: &Ask) -> Result<(), StoreError> {
         let holding = self.hold(ask.tag)?;
         if let Some(number) = self.find(ask) {
-            self.open(number, &holding).remove();
+            self.remove(number, &holding);
         }
         Ok(())
+    }
+
+    /// Frees a slot and its lines.
+    pub(super) fn remove(self, number: u32, holding: &Holding<'_>) {
+        self.open(number, holding).remove();
+    }
+
+    /// The verdict where the call is denied by entries that all count, with nothing held. `None`: it
+    /// is not, or the log changed meanwhile.
+    ///
+    /// What the word reaches stays as it is for as long as the word does (layout, invariant 8), so
+    /// a word that is the same afterwards vouches for the entries that were read in between.
+    fn denied(self, ask: &Ask) -> Option<Verdict> {
+        let slot = self.pool.slot(self.find(ask)?)?;
+        // Acquire: pairs with the Release in `publish`; so that the entries are there.
+        let seen = slot.word.load(Acquire);
+        let log = self.plausible(seen);
+        let used = u64::from(log.length);
+        if used == 0 || log::admits(ask.limit, used, ask.cost) {
+            return None;
+        }
+        let newest = log.newest(self.pool.line(log.last));
+        let now = ask.now.max(newest);
+        let oldest = self.nth(log, 1, newest);
+        if log::horizon(ask.limit, now).is_some_and(|horizon| oldest <= horizon) {
+            return None;
+        }
+        let blocking = match log::blocking(ask.limit, used, ask.cost) {
+            Some(n) if n > NEARBY => return None,
+            Some(n) => self.nth(log, n, newest),
+            None => 0,
+        };
+        // Pairs with the Release with which entries and links are written; so that whoever read
+        // one of a line's next owner sees that the word has changed.
+        fence(Acquire);
+        let same = slot.word.load(Relaxed) == seen && slot.tag.load(Relaxed) == ask.tag;
+        let facts = Facts { used, oldest, newest, blocking };
+        same.then(|| log::peek(facts, ask.limit, ask.cost, now))
+    }
+
+    /// What a word says, or nothing if it says that a log is longer than all lines together.
+    fn plausible(self, word: u128) -> LogWord {
+        let log = LogWord::read(word);
+        if log.lines() as usize <= self.pool.lines.len() { log } else { LogWord::default() }
+    }
+
+    /// The time of a log's `n`-th oldest entry, from 1.
+    fn nth(self, log: LogWord, n: u64, newest: Micros) -> Micros {
+        let place = u64::from(log.head) + n - 1;
+        let mut line = log.first;
+        for _ in 0..place / u64::from(ENTRIES) {
+            line = self.next(line);
+        }
+        self.pool.line(line).entry((place % u64::from(ENTRIES)) as u32, newest)
+    }
+
+    fn next(self, line: u32) -> u32 {
+        // Relaxed: the word whose Acquire or lock came before vouches for it.
+        self.pool.line(line).next.load(Relaxed)
+    }
+
+    /// Takes the oldest entries, as many as `into` has room for, and says how many.
+    pub fn take(self, ask: &Ask, into: &mut [Owed]) -> Result<usize, StoreError> {
+        let holding = self.hold(ask.tag)?;
+        let Some(number) = self.find(ask) else { return Ok(0) };
+        let mut open = self.open(number, &holding);
+        let newest = open.log.newest(self.pool.line(open.log.last));
+        let count = into.len().min(open.log.length as usize);
+        for (nth, owed) in (1..).zip(&mut into[..count]) {
+            *owed = Owed { at: self.nth(open.log, nth, newest), units: 1 };
+        }
+        if count < open.log.length as usize {
+            open.drop_oldest(count as u32);
+        } else {
+            open.remove();
+        }
+        Ok(count)
     }
 
     fn hold(self, tag: u64) -> Result<Holding<'a>, StoreError> {
@@ -92,15 +189,12 @@ impl<'a> Logs<'a> {
     {
         holding.changing(number);
         let slot = self.pool.slot(number).expect("a slot that was found");
-        let log = LogWord::read(slot.word.load(Relaxed)); // written with the stripe held
-        // Of a log that is longer than all lines together nothing can be right.
-        let possible = log.lines() as usize <= self.pool.lines.len();
-        let log = if possible { log } else { LogWord::default() };
+        let log = self.plausible(slot.word.load(Relaxed)); // written with the stripe held
         Open { logs: self, stripe: holding.stripe, slot, number, log }
     }
 
     /// The slots of a bucket and their numbers.
-    fn slots(self, bucket: usize) -> impl Iterator<Item = (u32, &'a LogSlot)> {
+    pub(super) fn slots(self, bucket: usize) -> impl Iterator<Item = (u32, &'a LogSlot)> {
         let slots = self.pool.buckets[bucket].0.iter().enumerate();
         slots.map(move |(i, slot)| ((bucket * BUCKET + i) as u32, slot))
     }
@@ -110,115 +204,10 @@ impl<'a> Logs<'a> {
         // Relaxed: this identity's tag comes and goes only with the stripe held.
         slots.find(|(_, slot)| slot.tag.load(Relaxed) == ask.tag).map(|(number, _)| number)
     }
-
-    /// With the stripe held, makes a slot the identity's.
-    fn claim_slot(self, ask: &Ask) -> Result<u32, StoreError> {
-        let mut passed_over = [u32::MAX; TRIES];
-        for nth in 0..TRIES {
-            let ranked = ask.buckets.map(|bucket| {
-                self.slots(bucket)
-                    .filter(|(number, _)| !passed_over.contains(number))
-                    .map(|(number, slot)| ((number, slot), self.rank(slot, ask.now)))
-            });
-            let ((number, slot), rank) = rank::first_to_go(ranked).ok_or(StoreError::Full)?;
-            if rank != Rank::Free && self.evict(number, ask.now).is_none() {
-                passed_over[nth] = number;
-                continue;
-            }
-            // Acquire: pairs with the Release in `remove`; so that the last owner's log is gone.
-            if slot.tag.compare_exchange(0, ask.tag, Acquire, Relaxed).is_ok() {
-                self.pool.stats.logs.fetch_add(1, Relaxed); // a statistic
-                return Ok(number);
-            }
-        }
-        Err(StoreError::Busy { after_ms: 0 })
-    }
-
-    /// Frees a slot and its lines, unless its stripe is held or its owner may no longer go.
-    /// Returns one of the lines.
-    fn evict(self, number: u32, now: Micros) -> Option<u32> {
-        let slot = self.pool.slot(number)?;
-        let tag = slot.tag.load(Relaxed); // checked again below
-        let holding = self.stripes.try_hold(stripe(tag), self.pool)?;
-        let rank = self.rank(slot, now);
-        if tag == 0 || slot.tag.load(Relaxed) != tag || !rank.may_go() {
-            return None;
-        }
-        let open = self.open(number, &holding);
-        let line = open.log.first;
-        open.remove();
-        let stats = self.pool.stats;
-        let counted = match rank {
-            Rank::Live { .. } => &stats.evicted_live,
-            _ => &stats.evicted_expired,
-        };
-        counted.fetch_add(1, Relaxed); // a statistic
-        Some(line)
-    }
-
-    /// A line for slot `number`, a victim's if none is free.
-    fn claim_line(self, number: u32, stripe: &Stripe, now: Micros) -> Result<u32, StoreError> {
-        for _ in 0..TRIES {
-            if let Some(line) = self.pool.claim(number, stripe) {
-                return Ok(line);
-            }
-            let victim = self.victim(number, now).ok_or(StoreError::Full)?;
-            if let Some(line) = self.evict(victim, now) {
-                stripe.line.store(line, Relaxed); // a hint
-            }
-        }
-        Err(StoreError::Full)
-    }
-
-    /// The first to go among some logs that have lines, other than `but`.
-    fn victim(self, but: u32, now: Micros) -> Option<u32> {
-        let count = self.pool.buckets.len();
-        let start = self.pool.hands.victim.load(Relaxed) as usize; // a hint
-        let mut looked_at = 0;
-        let mut best: Option<(u32, Rank)> = None;
-        let mut bucket = start % count;
-        for _ in 0..BUCKETS_LOOKED_AT.min(count) {
-            for (number, slot) in self.slots(bucket) {
-                let idle = LogWord::read(slot.word.load(Relaxed)).length == 0;
-                if slot.tag.load(Relaxed) == 0 || idle || number == but {
-                    continue;
-                }
-                looked_at += 1;
-                let rank = self.rank(slot, now);
-                if rank.may_go() && best.is_none_or(|(_, least)| rank < least) {
-                    best = Some((number, rank));
-                }
-            }
-            bucket = (bucket + 1) % count;
-            if looked_at >= SAMPLE {
-                break;
-            }
-        }
-        self.pool.hands.victim.store(bucket as u32, Relaxed); // a hint
-        best.map(|(number, _)| number)
-    }
-
-    /// How readily a log is given away. Exact with its stripe held; without it, a guess.
-    fn rank(self, slot: &LogSlot, now: Micros) -> Rank {
-        let log = LogWord::read(slot.word.load(Relaxed));
-        let Some(limit) = Meta::read(&slot.meta).limit().filter(|_| log.length > 0) else {
-            return if slot.tag.load(Relaxed) == 0 { Rank::Free } else { Rank::Expired };
-        };
-        let newest = log.newest(self.pool.line(log.last));
-        let oldest = self.pool.line(log.first).entry(log.head, newest);
-        let gone = |time| log::horizon(limit, now.max(newest)).is_some_and(|h| time <= h);
-        match u64::from(log.length) {
-            _ if gone(newest) => Rank::Expired,
-            // As many as the limit, but not all of them count any more.
-            used if gone(oldest) => {
-                Rank::of(used.min(u64::from(limit.max()).saturating_sub(1)).max(1), limit)
-            }
-            used => Rank::of(used, limit),
-        }
-    }
 }
 
-fn stripe(tag: u64) -> usize {
+/// The number of the stripe of the log with this tag.
+pub(super) fn stripe(tag: u64) -> usize {
     tag as usize % STRIPES
 }
 
@@ -245,37 +234,42 @@ impl Open<'_> {
             self.trim(horizon, newest);
         }
         let used = u64::from(self.log.length);
-        let nth = |n: u64| if used == 0 { 0 } else { self.nth(n, newest) };
+        let nth = |n: u64| if used == 0 { 0 } else { self.logs.nth(self.log, n, newest) };
         let blocking = log::blocking(ask.limit, used, ask.cost).map_or(0, nth);
         (Facts { used, oldest: nth(1), newest, blocking }, now)
     }
 
-    /// The time of the `n`-th oldest entry, from 1.
-    fn nth(&self, n: u64, newest: Micros) -> Micros {
-        let place = u64::from(self.log.head) + n - 1;
-        let mut line = self.log.first;
-        for _ in 0..place / u64::from(ENTRIES) {
-            line = self.next(line);
-        }
-        self.logs.pool.line(line).entry((place % u64::from(ENTRIES)) as u32, newest)
-    }
-
-    fn next(&self, line: u32) -> u32 {
-        self.logs.pool.line(line).next.load(Relaxed) // written with the stripe held
-    }
-
     /// Drops the entries that are not later than `horizon`.
     fn trim(&mut self, horizon: Micros, newest: Micros) {
-        let mut log = self.log;
         if newest <= horizon {
-            return self.publish(LogWord::default(), log.lines());
+            return self.publish(LogWord::default(), self.log.lines());
         }
-        let mut left = 0;
-        while log.length > 1 && self.logs.pool.line(log.first).entry(log.head, newest) <= horizon {
+        self.drop_while(|oldest, _| oldest <= horizon, newest);
+    }
+
+    /// Drops the `count` oldest entries.
+    fn drop_oldest(&mut self, count: u32) {
+        let newest = self.log.newest(self.logs.pool.line(self.log.last));
+        if count >= self.log.length {
+            return self.publish(LogWord::default(), self.log.lines());
+        }
+        self.drop_while(|_, dropped| dropped < count, newest);
+    }
+
+    /// Drops the oldest entry, but never the newest of all, while `goes` says so of its time and of
+    /// how many went before.
+    fn drop_while(&mut self, goes: impl Fn(Micros, u32) -> bool, newest: Micros) {
+        let (mut log, mut left) = (self.log, 0);
+        while log.length > 1
+            && goes(
+                self.logs.pool.line(log.first).entry(log.head, newest),
+                self.log.length - log.length,
+            )
+        {
             log.length -= 1;
             log.head += 1;
             if log.head == ENTRIES {
-                (log.head, log.first) = (0, self.next(log.first));
+                (log.head, log.first) = (0, self.logs.next(log.first));
                 left += 1;
             }
         }
@@ -299,8 +293,8 @@ impl Open<'_> {
                 };
                 match log.length {
                     0 => (log.first, log.head) = (line, 0),
-                    // Relaxed: the word's Release comes after it.
-                    _ => self.logs.pool.line(log.last).next.store(line, Relaxed),
+                    // Release: pairs with the fence in `denied`.
+                    _ => self.logs.pool.line(log.last).next.store(line, Release),
                 }
                 log.last = line;
             }
@@ -316,7 +310,7 @@ impl Open<'_> {
     fn give_up(&self, longer: LogWord, reached: u32) {
         let mut line = longer.first;
         for _ in 0..reached {
-            line = self.next(line);
+            line = self.logs.next(line);
         }
         self.logs.pool.free(line, longer.lines() - reached, self.number, self.stripe);
     }

@@ -1,7 +1,8 @@
 //! Shared memory of this host: a fixed region that all workers look at.
 //!
-//! [`layout`] says what lies where and why a crash does no harm; [`segment`] makes every system
-//! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
+//! `layout` says what lies where and why a crash does no harm, `segment` makes every system call,
+//! `region` and `file` map it. `counters` and `logs` decide; `rank` says who goes when there is no
+//! room. `host` is what this host remembers of stores elsewhere: `deny` and `breaker`.
 
 mod breaker;
 mod busy;
@@ -12,6 +13,7 @@ mod flags;
 mod host;
 mod layout;
 mod lines;
+mod log_room;
 mod log_word;
 mod logs;
 #[cfg(test)]
@@ -32,19 +34,18 @@ use lines::Lines;
 use logs::Logs;
 use stripes::Stripes;
 
-use super::{Call, Store, StoreError};
+use super::{Call, Owed, Store, StoreError};
 use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
-pub use breaker::Health;
 pub use busy::BusySeen;
 pub use file::FileProblem;
 pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
 pub use watch::{
-    BUCKETS_OF_TIME, ClockSeen, EndpointSeen, KINDS, OTHER, OUTCOMES, RoundTrips, Tally,
+    Asked, BUCKETS_OF_TIME, ClockSeen, EndpointSeen, KINDS, OTHER, OUTCOMES, RoundTrips, Tally,
 };
 
 /// A region as the store of one namespace.
@@ -80,14 +81,36 @@ impl Shm {
     /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
     #[inline]
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.record(call, now, Excess::Denied)
+    }
+
+    /// Decides on a call at `now` and records it, or records it whatever the decision.
+    #[inline]
+    fn record(&self, call: &Call<'_>, now: Micros, excess: Excess) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
             Algorithm::Counter => self
                 .counters(key)
-                .attempt(key.counter(call, now), || self.stripes().hold(key.stripe(), self.pool())),
+                .attempt(counters::Ask { excess, ..key.counter(call, now) }, || {
+                    self.stripes().hold(key.stripe(), self.pool())
+                }),
             Algorithm::Log => {
                 self.room_for(call.algorithm, call.limit)?;
-                self.logs().attempt(&self.log(key, call, now))
+                self.logs().attempt(&logs::Ask { excess, ..self.log(key, call, now) })
+            }
+        }
+    }
+
+    /// Forgets a state, or the oldest part of a log that `into` has room for, and gives it.
+    /// Nobody else gets any of the same. Says how much of `into` was filled.
+    fn take(&self, call: &Call<'_>, into: &mut [Owed]) -> Result<usize, StoreError> {
+        let key = self.find(call);
+        match call.algorithm {
+            Algorithm::Log => self.logs().take(&self.log(key, call, 0), into),
+            Algorithm::Counter => {
+                let taken = self.counters(key).take(key.counter_tag(), call.limit.window());
+                let owed = taken.into_iter().filter(|owed| owed.units > 0);
+                Ok(into.iter_mut().zip(owed).map(|(slot, owed)| *slot = owed).count())
             }
         }
     }
@@ -142,7 +165,8 @@ impl Shm {
 
     fn log(&self, key: Key, call: &Call<'_>, now: Micros) -> logs::Ask {
         let buckets = key.buckets(self.region.logs.len());
-        logs::Ask { tag: key.0, buckets, limit: call.limit, cost: call.cost, now }
+        let Call { limit, cost, .. } = *call;
+        logs::Ask { tag: key.0, buckets, limit, cost, now, excess: Excess::Denied }
     }
 
     fn logs(&self) -> Logs<'static> {
@@ -179,12 +203,32 @@ impl Store for Shm {
         let key = self.find(call);
         match call.algorithm {
             Algorithm::Counter => {
-                self.counters(key).reset(key.counter_tag());
+                self.counters(key).take(key.counter_tag(), call.limit.window());
                 Ok(())
             }
             Algorithm::Log => self.logs().reset(&self.log(key, call, self.region.now())),
         }
     }
+
+    /// Nobody owes this store anything: where it does not answer, nothing else does.
+    fn settle(&mut self, _: &Call<'_>, _: &[Owed]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn time(&self, _: Micros) -> Micros {
+        self.region.now()
+    }
+}
+
+/// What becomes of a call that the limit does not admit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Excess {
+    /// It is denied and not recorded.
+    Denied,
+    /// It is recorded.
+    Counts,
+    /// It is recorded; of a log, the oldest entries beyond the limit go.
+    Displaces,
 }
 
 /// The hash of what a state belongs to; not 0.
@@ -194,7 +238,8 @@ struct Key(u64);
 impl Key {
     #[inline]
     fn counter(self, call: &Call<'_>, now: Micros) -> counters::Ask {
-        counters::Ask { tag: self.counter_tag(), limit: call.limit, cost: call.cost, now }
+        let Call { limit, cost, .. } = *call;
+        counters::Ask { tag: self.counter_tag(), limit, cost, now, excess: Excess::Denied }
     }
 
     /// The highest 34 bits.

@@ -10,6 +10,7 @@ use super::layout::{CounterBucket, CounterSlot, Stats};
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::{Micros, SECOND};
 use crate::store::StoreError;
+use crate::store::shm::Excess;
 
 const NOW: Micros = 1_796_083_200 * SECOND;
 
@@ -22,6 +23,7 @@ fn ask(tag: u64, max: i64, cost: i64) -> Ask {
         limit: Limit::new(max, 60).unwrap(),
         cost: Cost::new(cost, Algorithm::Counter).unwrap(),
         now: NOW,
+        excess: Excess::Denied,
     }
 }
 
@@ -151,7 +153,7 @@ mod every_order {
             let stripe = || shared.1.lock().unwrap();
             assert_eq!(shared.0.spend(ask(1, 3, 1), 3, stripe), 3);
             let other = Arc::clone(&shared);
-            let resetting = thread::spawn(move || other.0.counters().reset(1));
+            let resetting = thread::spawn(move || other.0.counters().take(1, 60 * super::SECOND));
             let admitted = shared.0.spend(ask(1, 3, 1), 1, stripe);
             resetting.join().unwrap();
             let left = shared.0.counters().peek(ask(1, 3, 1)).remaining;

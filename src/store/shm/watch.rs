@@ -22,9 +22,9 @@ use std::sync::atomic::{
 };
 
 use super::Shm;
-use super::breaker::Health;
 use super::busy::{BUCKETS, Busy, WAYS};
 use super::layout::Breaker;
+use crate::clock;
 use crate::core::time::Micros;
 use crate::store::StoreError;
 
@@ -36,7 +36,7 @@ pub const OUTCOMES: usize = 3;
 pub const OTHER: &str = "(other)";
 /// Buckets of a histogram of round trips: the n-th holds those below 2^n microseconds that no
 /// earlier one does, and the last one everything else.
-pub const BUCKETS_OF_TIME: usize = 28;
+pub const BUCKETS_OF_TIME: usize = 27;
 
 /// The section.
 #[repr(C, align(64))]
@@ -62,10 +62,12 @@ pub struct Tally {
 #[repr(C, align(64))]
 pub(super) struct Endpoint {
     name: Label<16>,
-    /// Finds its breaker.
+    /// Finds the breaker of the store on it that failed last.
     breaker: AtomicU64,
-    /// 1 after a failure, 0 after an answer.
-    down: AtomicU64,
+    /// 1: reached through an application's client object.
+    object: AtomicU64,
+    /// Failures in a row.
+    failing: AtomicU64,
     failures: AtomicU64,
     outages: AtomicU64,
     /// The wall clock at the last failure, microseconds since the epoch.
@@ -102,13 +104,34 @@ pub enum ClockSeen {
     Ahead(i64),
 }
 
+/// How a question to a store elsewhere went.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Stands for the store. See [`crate::store::Host`].
+    pub scope: u64,
+    /// Its server's address, without credentials.
+    pub endpoint: &'a str,
+    /// Whether it was asked through an application's client object.
+    pub object: bool,
+    /// How long that took, microseconds.
+    pub took: Micros,
+    /// What came instead of an answer.
+    pub failure: Option<&'a StoreError>,
+    /// What is known about the server's clock now.
+    pub clock: ClockSeen,
+}
+
 /// How an endpoint is doing, since the region was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointSeen {
     /// Its address, without credentials.
     pub name: String,
-    /// What the breaker says.
-    pub health: Health,
+    /// Whether it is reached through an application's client object.
+    pub object: bool,
+    /// Failures in a row.
+    pub failing: u64,
+    /// Where it is left alone: microseconds until the next try.
+    pub next_try: Option<Micros>,
     /// Calls that it failed.
     pub failures: u64,
     /// Runs of failures.
@@ -226,25 +249,22 @@ impl Shm {
         named.chain(other).collect()
     }
 
-    /// Notes how a question to the store `scope`, whose address is `name`, went: it took `took`
-    /// microseconds, and failed or not, by the wall clock `now`.
-    pub fn asked(
-        &self,
-        (scope, name): (u64, &str),
-        (took, now): (Micros, Micros),
-        failure: Option<&StoreError>,
-        clock: ClockSeen,
-    ) {
-        let bytes = &name.as_bytes()[..name.len().min(128)];
+    /// Notes how a question to a store elsewhere went.
+    pub fn asked(&self, asked: &Asked<'_>) {
+        let bytes = &asked.endpoint.as_bytes()[..asked.endpoint.len().min(128)];
         let tag = self.tag(b"endpoint", bytes);
         let records = &self.watch().endpoints;
         let Some(record) = claim(records, tag, |endpoint| &endpoint.name.tag) else { return };
         record.name.write(self.owner(), bytes);
-        set(&record.breaker, self.breaker_tag(scope));
-        record.clock_is(clock);
-        match failure {
-            Some(error) if error.concerns_endpoint() => record.failed(&error.to_string(), now),
-            _ => record.answered(took),
+        set(&record.object, asked.object.into());
+        record.clock_is(asked.clock);
+        match asked.failure {
+            Some(error) if error.concerns_endpoint() => {
+                set(&record.breaker, self.breaker_tag(asked.scope));
+                record.failed(&error.to_string());
+            }
+            None | Some(StoreError::Key { .. }) => record.answered(asked.took),
+            Some(_) => {} // it was not asked
         }
     }
 
@@ -254,8 +274,9 @@ impl Shm {
         let (watch, breakers) = (self.watch(), &self.region.header[0].breakers);
         let seen = watch.endpoints.iter().filter_map(|endpoint| {
             let name = endpoint.name.read(self.owner())?;
-            let breaker = Breaker::of(breakers, endpoint.breaker.load(Relaxed)); // a statistic
-            Some(endpoint.seen(name, breaker.health()))
+            let failed = endpoint.breaker.load(Relaxed); // a statistic
+            let breaker = (failed != 0).then(|| Breaker::of(breakers, failed));
+            Some(endpoint.seen(name, breaker.and_then(|breaker| breaker.next_try(clock::steady()))))
         });
         seen.collect()
     }
@@ -264,17 +285,19 @@ impl Shm {
 /// Relaxed throughout: statistics.
 impl Endpoint {
     fn answered(&self, took: Micros) {
-        set(&self.down, 0);
+        set(&self.failing, 0);
         let bucket = (u64::BITS - took.leading_zeros()) as usize;
         self.round_trips[bucket.min(BUCKETS_OF_TIME - 1)].fetch_add(1, Relaxed);
         self.time.fetch_add(took, Relaxed);
     }
 
     #[cold]
-    fn failed(&self, error: &str, now: Micros) {
+    fn failed(&self, error: &str) {
         self.failures.fetch_add(1, Relaxed);
-        self.outages.fetch_add(1 - self.down.swap(1, Relaxed).min(1), Relaxed);
-        self.failed_at.store(now, Relaxed);
+        if self.failing.fetch_add(1, Relaxed) == 0 {
+            self.outages.fetch_add(1, Relaxed);
+        }
+        self.failed_at.store(clock::wall(), Relaxed);
         self.error.write(error.as_bytes());
     }
 
@@ -288,7 +311,7 @@ impl Endpoint {
         set(&self.clock, known);
     }
 
-    fn seen(&self, name: String, health: Health) -> EndpointSeen {
+    fn seen(&self, name: String, next_try: Option<Micros>) -> EndpointSeen {
         let clock = match self.clock.load(Relaxed) {
             0 => ClockSeen::Unknown,
             1 => ClockSeen::Refused,
@@ -296,7 +319,9 @@ impl Endpoint {
         };
         EndpointSeen {
             name,
-            health,
+            object: self.object.load(Relaxed) == 1,
+            failing: self.failing.load(Relaxed),
+            next_try,
             failures: self.failures.load(Relaxed),
             outages: self.outages.load(Relaxed),
             last_error: self.error.read().map(|text| (text, self.failed_at.load(Relaxed))),

@@ -15,7 +15,7 @@ foreach (['memory://', 'redis://127.0.0.1:1'] as $store) {
 }
 $status = rate_limit_status();
 echo json_encode($status['settings']['enabled']), json_encode($status['decisions']['log']['disabled']), "\n";
-echo $status['memory']['logs']['used'] + $status['memory']['counters']['used'], ' states, ', count($status['endpoints']), " endpoints asked\n";
+echo $status['memory']['logs']['used'] + $status['memory']['counters']['used'], ' states, ', count($status['servers']), " endpoints asked\n";
 ?>
 --EXPECT--
 {"allowed":true,"remaining":1}{"allowed":true,"remaining":1}

@@ -22,7 +22,7 @@ foreach ($status['decisions'] as $class => $sources) {
 ksort($status['policies']);
 echo json_encode($status['policies']), "\n";
 var_dump(abs($status['since'] - microtime(true)) < 60);
-[$name, $endpoint] = [key($status['endpoints']), current($status['endpoints'])];
+[$name, $endpoint] = [key($status['servers']), current($status['servers'])];
 echo "$name $endpoint[state] $endpoint[failures_in_a_row] $endpoint[failures] $endpoint[outages] $endpoint[answers]\n";
 echo str_contains($endpoint['last_error'], 'refused') ? 'the error' : $endpoint['last_error'], "\n";
 // 1000 calls, of which about one in 16 is looked at.

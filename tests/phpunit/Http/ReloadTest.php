@@ -81,6 +81,7 @@ final class ReloadTest extends TestCase
             'extension' => $module,
             'rate_limit.memory_file' => "$this->folder/region",
             'rate_limit.salt_file' => "$this->folder/salt",
+            'rate_limit.breaker' => 'what is refused and logged when the module starts',
         ]);
         $server->get('/module.php', 50);
         $clients = array_map(fn (int $n): Load => new Load("{$server->url()}/module.php"), range(1, 4));
@@ -95,18 +96,6 @@ final class ReloadTest extends TestCase
         // The budget was used up before, and the file keeps it, so that every answer is a denial.
         self::assertSame([429], array_keys(array_replace(...$statuses)), print_r($statuses, true) . $server->log());
         self::assertGreaterThan(100, array_sum(array_map(array_sum(...), $statuses)), 'hardly any request was made');
-    }
-
-    public function test_virtual_hosts_of_one_apache_are_apart_by_their_namespace(): void
-    {
-        $apache = new Apache(['extension' => Module::path()], <<<'CONF'
-            <If "%{QUERY_STRING} =~ /tenant=one/">
-                php_admin_value rate_limit.namespace one
-            </If>
-            CONF);
-        $apache->get(self::CHECK . '&tenant=one', 5);
-        self::assertSame(429, $apache->get(self::CHECK . '&tenant=one')[0]->status);
-        self::assertSame(['4'], $this->remaining($apache), $apache->log());
     }
 
     /** As ./build.sh install does. */
