@@ -47,7 +47,7 @@ phpunit_with() {
 packages=("${build_packages[@]}" faketime nginx openssl php-predis php8.4-fpm php8.4-mbstring
     php8.4-redis php8.4-xml phpunit redis-server rust-clippy rustfmt valkey-server)
 [ -z "$all" ] ||
-    packages+=(apache2 curl libapache2-mod-php8.4 libphp8.4-embed nodejs npm shellcheck)
+    packages+=(apache2 curl libapache2-mod-php8.4 libphp8.4-embed nodejs npm prometheus shellcheck)
 provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check

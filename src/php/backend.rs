@@ -11,7 +11,7 @@ use super::client::{Client, Through};
 use super::memory::Memory;
 use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
-use super::servers::{self, Way};
+use super::servers;
 use super::zend::Thrown;
 use super::{exceptions, log, settings, settings_text};
 use crate::clock;
@@ -19,10 +19,12 @@ use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
-    Dsn, DsnError, Naming, Options, RedisStore, SharedConnection, Transport, connection,
+    ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection, Transport,
+    connection,
 };
-use crate::store::shm::Shm;
+use crate::store::shm::{Asked, ClockSeen, Shm};
 use crate::store::{Call, Owed, Store, StoreError};
+use crate::tally;
 
 /// The classes and types of the first argument, as PHP writes them.
 const TYPES: &str = "Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface|string|null";
@@ -110,7 +112,7 @@ impl Backend {
     fn server(on: Rc<servers::Store>, redis: Option<Zval>) -> Self {
         let cluster = matches!(on.endpoint.server, crate::store::redis::Server::Cluster(_));
         let connection = connection(&on.endpoint, Options { timeout: settings::timeout() });
-        servers::clock(&on.name, on.scope, Way::Connection, || connection.clock());
+        servers::clock(&on.name, || connection.clock());
         let naming = Naming { prefix: on.prefix.clone(), cluster, layout: settings::log_layout() };
         let store = Box::new(RefCell::new(RedisStore::new(connection, naming, settings::clock())));
         Self::Server { store, on, redis }
@@ -160,9 +162,44 @@ impl Backend {
         matches!(self, Self::Client(_))
     }
 
-    /// Asks a server.
+    /// Asks a server, and notes how that went.
     #[inline(never)]
     fn ask_server<R>(
+        &self,
+        ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let asked = clock::steady();
+        let answer = self.ask_unwatched(ask);
+        if let (Some(remote), Some(shm)) = (self.remote(), tally::attached()) {
+            shm.asked(&Asked {
+                scope: remote.scope,
+                endpoint: remote.endpoint,
+                object: matches!(self, Self::Client(_)),
+                took: clock::steady().saturating_sub(asked),
+                failure: answer.as_ref().err(),
+                clock: self.server_clock(),
+            });
+        }
+        answer
+    }
+
+    /// What is known about the server's clock, where that corrects stamps.
+    fn server_clock(&self) -> ClockSeen {
+        let known = match (settings::clock(), self) {
+            (ClockMode::Server, Self::Server { store, .. }) => {
+                store.try_borrow().map_or(Known::Nothing, |store| store.clock())
+            }
+            (ClockMode::Server, Self::Client(client)) => client.clock().known(),
+            _ => Known::Nothing,
+        };
+        match known {
+            Known::Nothing => ClockSeen::Unknown,
+            Known::Refused => ClockSeen::Refused,
+            Known::Distance(ahead) => ClockSeen::Ahead(ahead),
+        }
+    }
+
+    fn ask_unwatched<R>(
         &self,
         ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {

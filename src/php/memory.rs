@@ -13,7 +13,7 @@ use super::zend::Thrown;
 use super::{exceptions, log, settings};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::shm::{Flags, Health, Region, RegionConfig, Shm, watch_forks};
+use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
 use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
 
 /// What this process and its children share.
@@ -112,9 +112,9 @@ impl Memory {
         Self::now().get().map_err(|error| exceptions::config(&error.to_string()))
     }
 
-    /// How a store elsewhere does, as this host sees it at `now` by the steady clock.
-    pub fn health(&self, scope: u64, now: Micros) -> Option<Health> {
-        Some(self.0?.health(scope, now))
+    /// The memory, where there is some.
+    pub fn shm(&self) -> Option<Shm> {
+        self.0
     }
 
     fn get(&self) -> Result<Shm, StoreError> {

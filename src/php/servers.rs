@@ -1,36 +1,14 @@
-//! The servers that this thread has limiters on. A limiter lives for a request, what is known about
-//! its server for longer.
+//! The clocks of the servers that this thread has limiters on. A limiter lives for a request, a
+//! measured distance for longer.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use crate::store::redis::{Endpoint, ServerClock};
 
-/// How a server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Over the extension's own connection.
-    Connection,
-    /// Through the application's client object.
-    Object,
-}
-
-/// What is known about a server.
-#[derive(Clone)]
-pub struct Server {
-    pub clock: Rc<ServerClock>,
-    pub way: Way,
-    /// The stores on it: see [`crate::store::Host`].
-    pub scopes: BTreeSet<u64>,
-}
-
-/// Stores on one server that are told apart here, so that an application that makes up prefixes does
-/// not fill its workers' memory.
-const MOST_SCOPES: usize = 64;
-
-thread_local!(static SERVERS: RefCell<BTreeMap<String, Server>> = RefCell::default());
+thread_local!(static CLOCKS: RefCell<BTreeMap<String, Rc<ServerClock>>> = RefCell::default());
 
 /// A store that a DSN leads to, read once and not for each limiter.
 pub struct Store {
@@ -77,35 +55,10 @@ pub fn scope(store: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The clock of the server at `endpoint`, on which the store `scope` is: the one known already, else
-/// `new`.
-pub fn clock(
-    endpoint: &str,
-    scope: u64,
-    way: Way,
-    new: impl FnOnce() -> Rc<ServerClock>,
-) -> Rc<ServerClock> {
-    SERVERS.with(|servers| match servers.try_borrow_mut() {
-        Ok(mut servers) => {
-            if let Some(server) = servers.get_mut(endpoint) {
-                if server.scopes.len() < MOST_SCOPES {
-                    server.scopes.insert(scope);
-                }
-                return server.clock.clone();
-            }
-            let server = Server { clock: new(), way, scopes: BTreeSet::from([scope]) };
-            servers.entry(endpoint.to_owned()).or_insert(server).clock.clone()
-        }
-        Err(_) => new(), // entered from a signal handler in the middle of the above
-    })
-}
-
-/// All servers, by endpoint.
-pub fn all() -> Vec<(String, Server)> {
-    SERVERS.with(|servers| match servers.try_borrow() {
-        Ok(servers) => {
-            servers.iter().map(|(name, server)| (name.clone(), server.clone())).collect()
-        }
-        Err(_) => Vec::new(), // as above
+/// The clock of the server at `endpoint`: the one known already, else `new`.
+pub fn clock(endpoint: &str, new: impl FnOnce() -> Rc<ServerClock>) -> Rc<ServerClock> {
+    CLOCKS.with(|clocks| match clocks.try_borrow_mut() {
+        Ok(mut clocks) => clocks.entry(endpoint.to_owned()).or_insert_with(new).clone(),
+        Err(_) => new(), // entered from a signal handler in the middle of the line above
     })
 }

@@ -5,6 +5,7 @@
 //! room. `host` is what this host remembers of stores elsewhere: `deny` and `breaker`.
 
 mod breaker;
+mod busy;
 mod counters;
 mod deny;
 mod file;
@@ -21,6 +22,7 @@ mod rank;
 mod region;
 mod segment;
 mod stripes;
+mod watch;
 
 use std::hash::Hasher as _;
 
@@ -37,11 +39,14 @@ use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
-pub use breaker::Health;
+pub use busy::BusySeen;
 pub use file::FileProblem;
 pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
+pub use watch::{
+    Asked, BUCKETS_OF_TIME, ClockSeen, EndpointSeen, KINDS, OTHER, OUTCOMES, RoundTrips, Tally,
+};
 
 /// A region as the store of one namespace.
 #[derive(Clone, Copy)]
@@ -59,6 +64,13 @@ impl Region {
         let mut hasher = SipHasher13::new_with_keys(a, b);
         hasher.write_u64(namespace);
         Shm { region: self, hasher }
+    }
+}
+
+/// The same namespace of the same region.
+impl PartialEq for Shm {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.region, other.region) && self.owner() == other.owner()
     }
 }
 
