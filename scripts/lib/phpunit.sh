@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # PHPUnit on the module that was just built.
 
-# phpunit_with MODULE ARGUMENT...: PHP's own settings, with the module just built in the place of one that may be installed.
+# phpunit_with MODULE ARGUMENT...: under the settings of this PHP, with MODULE in the place of one that may be
+# installed.
 phpunit_with() {
     local file scanned=$work/conf.d
     mkdir -p "$scanned"
