@@ -5,6 +5,11 @@ pub mod conformance;
 pub mod corpus;
 pub mod forks;
 pub mod model;
+#[cfg(feature = "redis")]
+pub mod network;
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "redis")]
 pub mod server;
 #[cfg(feature = "cli")]
 pub mod tool;

@@ -1,7 +1,7 @@
 //! Real servers on private sockets, ended when dropped.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,6 +15,7 @@ pub const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 
 /// A running server with a directory of its own.
 pub struct Server {
+    command: Command,
     child: Child,
     directory: PathBuf,
     pub port: u16,
@@ -29,22 +30,36 @@ impl Server {
     pub fn start(program: &str, arguments: &[&str]) -> Self {
         let directory = temporary_directory();
         let port = free_port();
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--unixsocket", directory.join("socket").to_str().unwrap()])
             .args(["--dir", directory.to_str().unwrap(), "--save", "", "--appendonly", "no"])
             .args(arguments)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{program}: {error}"));
-        let server = Self { child, directory, port };
+            .stdout(Stdio::null());
+        let child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
+        let server = Self { command, child, directory, port };
+        server.wait();
+        server
+    }
+
+    /// Kills the server and starts it anew, empty.
+    pub fn restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.child = self.command.spawn().unwrap();
+        self.wait();
+    }
+
+    fn wait(&self) {
         for _ in 0..500 {
-            if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
-                return server;
+            // The unix socket is bound after the TCP port.
+            if UnixStream::connect(self.socket()).is_ok() {
+                return;
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("{program} did not answer within five seconds");
+        panic!("the server did not answer within five seconds");
     }
 
     pub fn socket(&self) -> String {
@@ -95,21 +110,22 @@ pub struct Admin {
 
 impl Admin {
     /// Sends one command and gives the reply's bytes as they came.
-    pub fn ask(&mut self, command: &[&[u8]]) -> Vec<u8> {
+    pub fn ask(&self, command: &[&[u8]]) -> Vec<u8> {
+        let mut stream = &self.stream;
         let mut request = format!("*{}\r\n", command.len()).into_bytes();
         for part in command {
             request.extend_from_slice(format!("${}\r\n", part.len()).as_bytes());
             request.extend_from_slice(part);
             request.extend_from_slice(b"\r\n");
         }
-        self.stream.write_all(&request).unwrap();
+        stream.write_all(&request).unwrap();
         // The end of a reply of unknown shape is found by asking for one that is known.
-        self.stream.write_all(b"*2\r\n$4\r\nECHO\r\n$7\r\n<<end>>\r\n").unwrap();
+        stream.write_all(b"*2\r\n$4\r\nECHO\r\n$7\r\n<<end>>\r\n").unwrap();
         let mut reply = Vec::new();
         let end = b"$7\r\n<<end>>\r\n";
         while !reply.ends_with(end) {
             let mut chunk = [0; 4096];
-            let received = self.stream.read(&mut chunk).unwrap();
+            let received = stream.read(&mut chunk).unwrap();
             assert_ne!(received, 0, "the server closed the connection");
             reply.extend_from_slice(&chunk[..received]);
         }
@@ -117,24 +133,29 @@ impl Admin {
         reply
     }
 
+    /// Sends one command and waits for nothing.
+    pub fn send(&self, command: &str) {
+        (&self.stream).write_all(format!("{command}\r\n").as_bytes()).unwrap();
+    }
+
     /// Sends a command written with blanks between its parts, and gives the reply as text.
-    pub fn say(&mut self, command: &str) -> String {
+    pub fn say(&self, command: &str) -> String {
         let parts: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
         String::from_utf8_lossy(&self.ask(&parts)).into_owned()
     }
 
     /// The reply to a command that answers with a number.
-    pub fn number(&mut self, command: &str) -> i64 {
+    pub fn number(&self, command: &str) -> i64 {
         let reply = self.say(command);
         let digits = reply.strip_prefix(':').unwrap_or_else(|| panic!("{command}: {reply}"));
         digits.trim_end().parse().unwrap()
     }
 
     /// The names of all keys, sorted.
-    pub fn keys(&mut self) -> Vec<String> {
+    pub fn keys(&self) -> Vec<String> {
         let reply = self.say("KEYS *");
         let mut keys: Vec<String> =
-            reply.split("\r\n").skip(1).skip(1).step_by(2).map(str::to_owned).collect();
+            reply.split("\r\n").skip(2).step_by(2).map(str::to_owned).collect();
         keys.sort();
         keys
     }

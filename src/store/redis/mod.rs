@@ -6,15 +6,20 @@
 //! is, stands twice; every answer is checked to be the one that `core` gives to the same facts.
 #![forbid(unsafe_code)]
 
+mod answer;
+mod cluster;
 mod connection;
 mod decimal;
 mod dsn;
 mod endpoint;
 mod keys;
+mod link;
 mod resp;
 mod script;
+mod sentinel;
 mod server_clock;
 mod socket;
+mod tls;
 mod transport;
 
 use std::rc::Rc;
@@ -80,6 +85,7 @@ impl<T: Transport> RedisStore<T> {
     /// # Errors
     /// [`StoreError`] where the server cannot answer.
     pub fn attempt_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.begin()?;
         self.decide(call, now, true)
     }
 
@@ -88,6 +94,7 @@ impl<T: Transport> RedisStore<T> {
     /// # Errors
     /// [`StoreError`] where the server cannot answer.
     pub fn peek_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.begin()?;
         self.decide(call, now, false)
     }
 
@@ -96,6 +103,11 @@ impl<T: Transport> RedisStore<T> {
     /// # Errors
     /// [`StoreError`] where the server cannot answer.
     pub fn reset_at(&mut self, call: &Call<'_>, now: Micros) -> Result<(), StoreError> {
+        self.begin()?;
+        self.forget(call, now)
+    }
+
+    fn forget(&mut self, call: &Call<'_>, now: Micros) -> Result<(), StoreError> {
         match call.algorithm {
             Algorithm::Log => {
                 self.keys.name_log(&self.naming, call.identity);
@@ -191,17 +203,17 @@ impl<T: Transport> RedisStore<T> {
 impl<T: Transport> Store for RedisStore<T> {
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         let now = self.begin()?;
-        self.attempt_at(call, now)
+        self.decide(call, now, true)
     }
 
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         let now = self.begin()?;
-        self.peek_at(call, now)
+        self.decide(call, now, false)
     }
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         let now = self.begin()?;
-        self.reset_at(call, now)
+        self.forget(call, now)
     }
 }
 

@@ -38,6 +38,18 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl Failure {
+    /// For code between a socket and its caller that speaks `io::Error`.
+    pub(super) fn into_io(self) -> io::Error {
+        match self {
+            Self::Timeout => io::ErrorKind::TimedOut.into(),
+            Self::Broken(text) | Self::Unsent(text) | Self::Server(text) | Self::Protocol(text) => {
+                io::Error::other(text)
+            }
+        }
+    }
+}
+
 impl From<Errno> for Failure {
     fn from(error: Errno) -> Self {
         io::Error::from(error).into()
@@ -54,6 +66,29 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
+    /// For what is there already.
+    pub(super) fn none() -> Self {
+        Self { started: 0, timeout: Micros::MAX }
+    }
+
+    /// The first answer that one of `hosts` gives, each asked for an equal share of what is left.
+    pub(super) fn first<T, R>(
+        &self,
+        hosts: &[T],
+        mut ask: impl FnMut(&T, &Self) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let mut failure = Failure::Broken("there is no address".to_owned());
+        for (i, host) in hosts.iter().enumerate() {
+            let share = self.left()? / (hosts.len() - i) as u64;
+            let share = Self { started: clock::steady(), timeout: share };
+            match ask(host, &share) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+
     /// What is left, never 0.
     fn left(&self) -> Result<Micros, Failure> {
         let passed = clock::steady().saturating_sub(self.started);
@@ -75,23 +110,13 @@ impl Socket {
     pub(super) fn tcp(host: &Host, deadline: &Deadline) -> Result<Self, Failure> {
         let addresses: Vec<SocketAddr> =
             (host.name.as_str(), host.port).to_socket_addrs()?.collect();
-        let mut failure = Failure::Broken("the name has no address".to_owned());
-        for (i, address) in addresses.iter().enumerate() {
-            let share = deadline.left()? / (addresses.len() - i) as u64;
-            match Self::tcp_to(*address, Duration::from_micros(share), deadline.timeout) {
-                Ok(socket) => return Ok(socket),
-                Err(error) => failure = error.into(),
-            }
-        }
-        Err(failure)
-    }
-
-    fn tcp_to(address: SocketAddr, share: Duration, timeout: Micros) -> io::Result<Self> {
-        let fd = socket2::Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-        fd.connect_timeout(&address.into(), share)?;
-        fd.set_tcp_nodelay(true)?;
-        fd.set_read_timeout(Some(Duration::from_micros(timeout)))?;
-        Ok(Self { fd, receive_timeout: Some(timeout) })
+        deadline.first(&addresses, |&address, share| {
+            let fd = socket2::Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+            fd.connect_timeout(&address.into(), Duration::from_micros(share.left()?))?;
+            fd.set_tcp_nodelay(true)?;
+            fd.set_read_timeout(Some(Duration::from_micros(deadline.timeout)))?;
+            Ok(Self { fd, receive_timeout: Some(deadline.timeout) })
+        })
     }
 
     /// Connects to a unix socket. Where its backlog is full, connect(2) waits for the send timeout.
