@@ -72,13 +72,15 @@ pub struct Limiter<'a, S, M> {
     pub algorithm: Algorithm,
     /// The limit and the window.
     pub limit: Limit,
+    /// See [`Call::earlier`].
+    pub earlier: &'a [Vec<u8>],
     /// What happens when `store` cannot answer.
     pub on_failure: OnFailure,
     /// How long a failed store is left alone, microseconds (`rate_limit.retry_interval`).
     pub retry_interval: Micros,
 }
 
-impl<S: Store, M: Host> Limiter<'_, S, M> {
+impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     /// Decides on `cost` units for `identity`, and records them if they are admitted.
     ///
     /// # Errors
@@ -115,8 +117,12 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         }
     }
 
-    fn call<'i>(&self, identity: &'i [u8], cost: Cost) -> Call<'i> {
-        Call { algorithm: self.algorithm, identity, limit: self.limit, cost }
+    fn call<'i>(&self, identity: &'i [u8], cost: Cost) -> Call<'i>
+    where
+        'a: 'i,
+    {
+        let (algorithm, earlier, limit) = (self.algorithm, self.earlier, self.limit);
+        Call { algorithm, identity, earlier, limit, cost }
     }
 
     #[inline]

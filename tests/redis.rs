@@ -14,6 +14,7 @@ use rate_limit::core::time::{Micros, SECOND};
 use rate_limit::store::redis::{ClockMode, Layout, Naming, Options, RedisStore, connection};
 use rate_limit::store::{Call, Store, StoreError};
 use support::conformance::{self, Timed};
+use support::midnight;
 use support::redis::{TIMEOUT, call, everywhere, store};
 use support::server::{Admin, Server};
 
@@ -32,6 +33,13 @@ fn lua_decides_as_the_naive_model() {
     everywhere(|store, _| {
         conformance::decides_as_the_naive_model(store, 150, 0..3_000_000_000 * SECOND);
     });
+}
+
+/// The identities of two days lie in different slots of a Cluster, so that there, too, each is asked
+/// by itself.
+#[test]
+fn lua_knows_a_client_over_midnight() {
+    everywhere(|store, _| midnight::decides_as_one_unbroken_identity(store, 100, 20_000));
 }
 
 #[test]
@@ -101,7 +109,13 @@ fn lua_divides_as_exactly_as_core() {
                 admin.say("FLUSHALL");
                 admin.say(&format!("SET rl:cnt:n:{} {prev}", index - 1));
                 admin.say(&format!("SET rl:cnt:n:{index} {curr}"));
-                let call = Call { algorithm: Algorithm::Counter, identity: b"n", limit, cost };
+                let call = Call {
+                    algorithm: Algorithm::Counter,
+                    identity: b"n",
+                    earlier: &[],
+                    limit,
+                    cost,
+                };
                 let counts = Counts { curr: curr as u64, prev: prev as u64 };
                 let expected = counter::attempt(counts, limit, cost, elapsed);
                 let verdict = store.borrow_mut().attempt_at(&call, now).unwrap();

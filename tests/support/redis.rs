@@ -35,6 +35,7 @@ pub fn call(
     Call {
         algorithm,
         identity,
+        earlier: &[],
         limit: Limit::new(limit, seconds).unwrap(),
         cost: Cost::new(cost, algorithm).unwrap(),
     }

@@ -7,7 +7,10 @@
 -- ARGV[3]  limit, units
 -- ARGV[4]  cost, units
 -- ARGV[5]  '1': record what is admitted; '0': write nothing at all
--- Returns  {admitted 1 or 0, overtaken 1 or 0, units of the current window, units of the one before}
+-- ARGV[6]  units of the client's earlier identities in the caller's window
+-- ARGV[7]  and in the window before it
+-- Returns  {admitted 1 or 0, overtaken 1 or 0, units of the current window, units of the one before},
+--          those of earlier identities included
 
 local window, elapsed = tonumber(ARGV[1]), tonumber(ARGV[2])
 local limit, cost, record = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == '1'
@@ -48,11 +51,13 @@ local before, here, after = KEYS[1], KEYS[2], KEYS[3]
 local curr, here_exists = units(here)
 local next_curr, overtaken = units(after)
 local prev, before_exists
+curr = curr + tonumber(ARGV[6])
 if overtaken then
   before, here, elapsed = here, after, 0
   prev, before_exists, curr, here_exists = curr, here_exists, next_curr, true
 else
   prev, before_exists = units(before)
+  prev = prev + tonumber(ARGV[7])
 end
 
 local admitted = curr + carried(prev, window - elapsed) + cost <= limit

@@ -16,7 +16,6 @@ use super::stripes::{Holding, Stripes};
 use crate::core::limit::{Cost, Limit};
 use crate::core::log::{self, Facts};
 use crate::core::time::Micros;
-use crate::core::verdict::Verdict;
 use crate::store::StoreError;
 
 /// Tries to get a slot, or a line, each lost to others or to a victim that is in use.
@@ -36,6 +35,8 @@ pub(super) struct Ask {
     pub limit: Limit,
     pub cost: Cost,
     pub now: Micros,
+    /// Entries of the client's earlier identities that count.
+    pub before: u64,
 }
 
 /// All logs.
@@ -46,31 +47,30 @@ pub(super) struct Logs<'a> {
 }
 
 impl<'a> Logs<'a> {
-    /// Decides and records.
-    pub fn attempt(self, ask: &Ask) -> Result<Verdict, StoreError> {
+    /// Records if that is admitted. Gives the facts before, and the time at which they hold.
+    pub fn attempt(self, ask: &Ask) -> Result<(Facts, Micros), StoreError> {
         let holding = self.hold(ask.tag)?;
         let number = match self.find(ask) {
             Some(number) => number,
-            None if log::admits(ask.limit, 0, ask.cost) => self.claim_slot(ask)?,
-            None => return Ok(log::attempt(Facts::default(), ask.limit, ask.cost, ask.now)),
+            None if log::admits(ask.limit, ask.before, ask.cost) => self.claim_slot(ask)?,
+            None => return Ok((Facts::default(), ask.now)),
         };
         let mut open = self.open(number, &holding);
         let (facts, now) = open.facts(ask);
-        if log::admits(ask.limit, facts.used, ask.cost) {
+        if log::admits(ask.limit, ask.before + facts.used, ask.cost) {
             open.append(ask.cost, now)?;
             open.slot.meta.store(Meta::of(ask.limit).bits(), Relaxed); // a hint
         }
-        Ok(log::attempt(facts, ask.limit, ask.cost, now))
+        Ok((facts, now))
     }
 
-    /// Decides and records nothing.
-    pub fn peek(self, ask: &Ask) -> Result<Verdict, StoreError> {
+    /// The facts, and the time at which they hold. Records nothing.
+    pub fn peek(self, ask: &Ask) -> Result<(Facts, Micros), StoreError> {
         let holding = self.hold(ask.tag)?;
-        let (facts, now) = match self.find(ask) {
+        Ok(match self.find(ask) {
             Some(number) => self.open(number, &holding).facts(ask),
             None => (Facts::default(), ask.now),
-        };
-        Ok(log::peek(facts, ask.limit, ask.cost, now))
+        })
     }
 
     /// Forgets the log.

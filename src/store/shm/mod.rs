@@ -22,13 +22,15 @@ use std::hash::Hasher as _;
 use siphasher::sip::SipHasher13;
 
 use counters::Counters;
-use layout::STRIPES;
+use layout::{LogBucket, STRIPES};
 use lines::Lines;
 use logs::Logs;
 use stripes::Stripes;
 
 use super::{Call, Store, StoreError};
-use crate::core::limit::{Algorithm, Limit};
+use crate::core::counter::Counts;
+use crate::core::limit::{Algorithm, Cost, Limit};
+use crate::core::log::{self, Facts};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
@@ -64,12 +66,12 @@ impl Shm {
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
-            Algorithm::Counter => self
-                .counters(key)
-                .attempt(key.counter(call, now), || self.stripes().hold(key.stripe(), self.pool())),
+            Algorithm::Counter => self.counters(key).attempt(self.counter(key, call, now), || {
+                self.stripes().hold(key.stripe(), self.pool())
+            }),
             Algorithm::Log => {
-                self.room_for(call.algorithm, call.limit)?;
-                self.logs().attempt(&self.log(key, call, now))
+                let (facts, now) = self.log(key, call, now, Logs::attempt)?;
+                Ok(log::attempt(facts, call.limit, call.cost, now))
             }
         }
     }
@@ -81,10 +83,10 @@ impl Shm {
     pub fn peek_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
-            Algorithm::Counter => Ok(self.counters(key).peek(key.counter(call, now))),
+            Algorithm::Counter => Ok(self.counters(key).peek(self.counter(key, call, now))),
             Algorithm::Log => {
-                self.room_for(call.algorithm, call.limit)?;
-                self.logs().peek(&self.log(key, call, now))
+                let (facts, now) = self.log(key, call, now, Logs::peek)?;
+                Ok(log::peek(facts, call.limit, call.cost, now))
             }
         }
     }
@@ -122,9 +124,43 @@ impl Shm {
         }
     }
 
-    fn log(&self, key: Key, call: &Call<'_>, now: Micros) -> logs::Ask {
-        let buckets = key.buckets(self.region.logs.len());
-        logs::Ask { tag: key.0, buckets, limit: call.limit, cost: call.cost, now }
+    /// The call on a counter, after what the earlier identities hold was read.
+    #[inline]
+    fn counter(&self, key: Key, call: &Call<'_>, now: Micros) -> counters::Ask {
+        let mut ask = key.counter(call, now);
+        for identity in call.earlier {
+            let key = self.find(&Call { identity, ..*call });
+            ask = self.counters(key).before(counters::Ask { tag: key.counter_tag(), ..ask });
+        }
+        counters::Ask { tag: key.counter_tag(), ..ask }
+    }
+
+    /// Asks the log, after the earlier identities' logs were read.
+    fn log(
+        &self,
+        key: Key,
+        call: &Call<'_>,
+        mut now: Micros,
+        ask: fn(Logs<'static>, &logs::Ask) -> Result<(Facts, Micros), StoreError>,
+    ) -> Result<(Facts, Micros), StoreError> {
+        self.room_for(call.algorithm, call.limit)?;
+        let mut earlier = Vec::new();
+        let of = |n: usize, limit, cost, now| {
+            let call = Call { identity: &call.earlier[n], limit, cost, ..*call };
+            self.logs().peek(&self.find(&call).log(&self.region.logs, &call, now))
+        };
+        for n in 0..call.earlier.len() {
+            let (facts, at) = of(n, call.limit, call.cost, now)?;
+            earlier.push(facts);
+            now = at;
+        }
+        let own = key.log(&self.region.logs, call, now);
+        let (own, now) = ask(self.logs(), &logs::Ask { before: log::used(&earlier), ..own })?;
+        let nth = |log: usize, n| {
+            let limit = log::blocked_by(call.limit, earlier[log].used, n);
+            of(log, limit, Cost::ONE, now).map(|(facts, _)| facts.blocking)
+        };
+        Ok((log::join(&earlier, own, call.limit, call.cost, nth)?, now))
     }
 
     fn logs(&self) -> Logs<'static> {
@@ -158,13 +194,18 @@ impl Store for Shm {
     }
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
+        for identity in call.earlier {
+            self.reset(&Call { identity, earlier: &[], ..*call })?;
+        }
         let key = self.find(call);
         match call.algorithm {
             Algorithm::Counter => {
                 self.counters(key).reset(key.counter_tag());
                 Ok(())
             }
-            Algorithm::Log => self.logs().reset(&self.log(key, call, self.region.now())),
+            Algorithm::Log => {
+                self.logs().reset(&key.log(&self.region.logs, call, self.region.now()))
+            }
         }
     }
 }
@@ -176,7 +217,13 @@ struct Key(u64);
 impl Key {
     #[inline]
     fn counter(self, call: &Call<'_>, now: Micros) -> counters::Ask {
-        counters::Ask { tag: self.counter_tag(), limit: call.limit, cost: call.cost, now }
+        let (tag, earlier) = (self.counter_tag(), Counts::default());
+        counters::Ask { tag, limit: call.limit, cost: call.cost, now, earlier }
+    }
+
+    fn log(self, table: &[LogBucket], call: &Call<'_>, now: Micros) -> logs::Ask {
+        let buckets = self.buckets(table.len());
+        logs::Ask { tag: self.0, buckets, limit: call.limit, cost: call.cost, now, before: 0 }
     }
 
     /// The highest 34 bits.
