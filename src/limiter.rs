@@ -60,6 +60,38 @@ pub struct Remote<'a> {
     pub report: fn(&StoreError),
 }
 
+impl Remote<'_> {
+    /// Asks the store at `asked`, unless it is being left alone, and notes in `memory` how that went.
+    ///
+    /// # Errors
+    /// [`Failure`] where there is no answer.
+    pub fn ask<R>(
+        self,
+        memory: &impl Host,
+        retry_interval: Micros,
+        asked: Micros,
+        ask: impl FnOnce() -> Result<R, StoreError>,
+    ) -> Result<R, Failure> {
+        let Self { scope, endpoint, breaker, .. } = self;
+        if let Gate::Shut(next_try) = memory.gate(scope, asked, retry_interval) {
+            let (endpoint, retry_ms) = (endpoint.to_owned(), next_try.div_ceil(1_000));
+            let error = StoreError::LeftAlone { endpoint, retry_ms };
+            return Err(Failure { error, next_try });
+        }
+        let answer = ask();
+        match &answer {
+            Err(error) if error.concerns_endpoint() => {
+                if memory.failed(scope, clock::steady(), breaker, retry_interval) {
+                    (self.report)(error);
+                }
+            }
+            Err(error) => (self.report)(error),
+            Ok(_) => memory.answered(scope),
+        }
+        answer.map_err(|error| Failure { error, next_try: retry_interval })
+    }
+}
+
 /// One limit on one store. `M` is this host's shared memory.
 pub struct Limiter<'a, S, M> {
     /// The store that decides.
@@ -167,31 +199,14 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
         Ok(Decision { verdict, source: Source::Redis })
     }
 
-    /// Asks the store, unless it is being left alone, and notes how that went.
     fn ask<R>(
         &mut self,
         remote: Remote<'_>,
         asked: Micros,
         ask: impl FnOnce(&mut S) -> Result<R, StoreError>,
     ) -> Result<R, Failure> {
-        let Remote { scope, endpoint, breaker, .. } = remote;
-        if let Gate::Shut(next_try) = self.memory.gate(scope, asked, self.retry_interval) {
-            let (endpoint, retry_ms) = (endpoint.to_owned(), next_try.div_ceil(1_000));
-            let error = StoreError::LeftAlone { endpoint, retry_ms };
-            return Err(Failure { error, next_try });
-        }
-        let answer = ask(&mut self.store);
-        match &answer {
-            Err(error) if error.concerns_endpoint() => {
-                let now = clock::steady();
-                if self.memory.failed(scope, now, breaker, self.retry_interval) {
-                    (remote.report)(error);
-                }
-            }
-            Err(error) => (remote.report)(error),
-            Ok(_) => self.memory.answered(scope),
-        }
-        answer.map_err(|error| Failure { error, next_try: self.retry_interval })
+        let store = &mut self.store;
+        remote.ask(&self.memory, self.retry_interval, asked, || ask(store))
     }
 
     /// The policy's answer. A cost above the limit can never pass, so that is denied for ever under
@@ -228,8 +243,11 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     }
 }
 
-/// Why there is no answer, and how long until the store may be asked again.
-struct Failure {
-    error: StoreError,
-    next_try: Micros,
+/// Why there is no answer.
+#[derive(Debug)]
+pub struct Failure {
+    /// What happened.
+    pub error: StoreError,
+    /// How long until the store may be asked again, microseconds.
+    pub next_try: Micros,
 }

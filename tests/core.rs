@@ -4,7 +4,7 @@ mod support;
 
 use proptest::prelude::*;
 use rate_limit::core::counter::{self, Counts, Position};
-use rate_limit::core::identity::{Ipv6Prefix, Salt};
+use rate_limit::core::identity::{Ipv6Prefix, Salt, hashed_as};
 use rate_limit::core::limit::{Algorithm, Cost, Limit};
 use rate_limit::core::log;
 use rate_limit::core::time::{Micros, SECOND};
@@ -103,11 +103,12 @@ fn identities_are_as_the_corpus_says() {
     for case in cases {
         let text = |name: &str| case[name].as_str().unwrap();
         let prefix = Ipv6Prefix::new(case["ipv6_prefix"].as_i64().unwrap()).unwrap();
+        let client = hashed_as(text("ip").as_bytes(), prefix);
+        assert_eq!(client.as_bytes(), text("hashed_as").as_bytes(), "{case}");
         let identity = Salt::new(text("salt").as_bytes()).identity(
-            text("ip").as_bytes(),
+            client.as_bytes(),
             text("endpoint").as_bytes(),
             noon(text("utc_date")),
-            prefix,
         );
         assert_eq!(String::from_utf8(identity).unwrap(), text("expect"), "{case}");
     }

@@ -1,6 +1,6 @@
 //! From the first argument of a limiter to the store that it stands for.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
@@ -13,6 +13,9 @@ use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
 use super::zend::Thrown;
 use super::{clocks, exceptions, log, settings, settings_text};
+use crate::clock;
+use crate::core::identity::Key;
+use crate::core::time::Day;
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
@@ -155,6 +158,17 @@ impl Backend {
         }
     }
 
+    /// The key of a day that all hosts share on this server. See [`RedisStore::salt`].
+    pub fn salt(&self, day: Day, offered: &Key) -> Result<Key, StoreError> {
+        match self {
+            Self::Server { store, endpoint, .. } => {
+                let mut store = borrow(store, endpoint)?;
+                store.salt(day, offered, clock::wall())
+            }
+            _ => unreachable!("rate_limit.store is no client object, and memory has no keys"),
+        }
+    }
+
     fn decide<R>(
         &self,
         memory: impl FnOnce(Shm) -> Result<R, StoreError>,
@@ -162,13 +176,7 @@ impl Backend {
     ) -> Result<R, StoreError> {
         match self {
             Self::Memory(shared) => memory(*shared),
-            Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
-                Ok(mut store) => server(&mut *store),
-                Err(_) => Err(StoreError::Unavailable {
-                    endpoint: endpoint.clone(),
-                    detail: "a call that a signal interrupted is still using it".to_owned(),
-                }),
-            },
+            Self::Server { store, endpoint, .. } => server(&mut *borrow(store, endpoint)?),
             Self::Client(client) => {
                 let naming = Naming {
                     prefix: client.prefix().to_vec(),
@@ -181,8 +189,15 @@ impl Backend {
     }
 }
 
+fn borrow<'a, T>(store: &'a RefCell<T>, endpoint: &str) -> Result<RefMut<'a, T>, StoreError> {
+    store.try_borrow_mut().map_err(|_| StoreError::Unavailable {
+        endpoint: endpoint.to_owned(),
+        detail: "a call that a signal interrupted is still using it".to_owned(),
+    })
+}
+
 /// The same for the same store in every process of this host.
-fn scope(store: &impl Hash) -> u64 {
+pub fn scope(store: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     store.hash(&mut hasher);
     hasher.finish()

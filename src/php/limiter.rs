@@ -8,7 +8,7 @@ use super::limiter_class::{algorithm, bind, bound, name};
 use super::memory::Memory;
 use super::value;
 use super::zend::{self, StringCell, Thrown};
-use super::{enums, exceptions, settings, verdict};
+use super::{enums, exceptions, identity, settings, verdict};
 use crate::core::limit::{Algorithm, Cost, Limit, LimitError};
 use crate::core::time::Micros;
 use crate::limiter::{Decision, Limiter, OnFailure};
@@ -68,7 +68,7 @@ fn on_failure(args: &mut Args<'_>, n: u32) -> Result<OnFailure, Thrown> {
 pub fn check(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     args.expect(1, 1)?;
     let identity = args.string(1)?;
-    let decision = this(args)?.decide(|limiter| limiter.attempt(identity, Cost::ONE))?;
+    let decision = this(args)?.decide(identity, |limiter| limiter.attempt(identity, Cost::ONE))?;
     out.set(allowed_and_remaining(&decision));
     Ok(())
 }
@@ -76,7 +76,7 @@ pub fn check(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
 /// `attempt(string $identity, int $cost = 1): Verdict`
 pub fn attempt(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     let (bound, identity, cost) = question(args)?;
-    let decision = bound.decide(|limiter| limiter.attempt(identity, cost))?;
+    let decision = bound.decide(identity, |limiter| limiter.attempt(identity, cost))?;
     out.set(verdict::object(&decision, bound.limit));
     Ok(())
 }
@@ -84,7 +84,7 @@ pub fn attempt(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
 /// `peek(string $identity, int $cost = 1): Verdict`
 pub fn peek(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     let (bound, identity, cost) = question(args)?;
-    let decision = bound.decide(|limiter| limiter.peek(identity, cost))?;
+    let decision = bound.decide(identity, |limiter| limiter.peek(identity, cost))?;
     out.set(verdict::object(&decision, bound.limit));
     Ok(())
 }
@@ -93,7 +93,7 @@ pub fn peek(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
 pub fn reset(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
     args.expect(1, 1)?;
     let identity = args.string(1)?;
-    this(args)?.decide(|limiter| limiter.reset(identity))
+    this(args)?.decide(identity, |limiter| limiter.reset(identity))
 }
 
 fn question<'a>(args: &mut Args<'a>) -> Result<(&'a Bound, &'a [u8], Cost), Thrown> {
@@ -109,15 +109,18 @@ impl Bound {
     #[inline(always)]
     fn decide<R>(
         &self,
+        identity: &[u8],
         ask: impl FnOnce(&mut Limiter<'_, &Backend, &Memory>) -> Result<R, StoreError>,
     ) -> Result<R, Thrown> {
         self.backend.not_in_transaction()?;
+        let earlier = identity::earlier(identity, self.algorithm, self.limit)?;
         let answer = ask(&mut Limiter {
             store: &self.backend,
             memory: &self.memory,
             remote: self.backend.remote(),
             algorithm: self.algorithm,
             limit: self.limit,
+            earlier: &earlier,
             on_failure: self.on_failure,
             retry_interval: self.retry_interval,
         });

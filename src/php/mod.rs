@@ -8,6 +8,7 @@ mod backend;
 mod call;
 mod client;
 mod clocks;
+mod day_keys;
 mod enums;
 mod exceptions;
 #[cfg(feature = "frozen-clock")]
@@ -20,6 +21,7 @@ mod memory;
 mod module;
 mod object;
 mod phpredis;
+mod salt;
 mod settings;
 mod settings_text;
 mod status;

@@ -8,7 +8,7 @@ use ext_php_rs::ffi::{
 };
 
 use super::zend::{END, zend_unregister_ini_entries_ex};
-use super::{enums, exceptions, identity, limiter_class, memory, settings, status, verdict};
+use super::{enums, exceptions, identity, limiter_class, memory, salt, settings, status, verdict};
 
 /// This crate's version, for C.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -49,6 +49,7 @@ fn entry() -> zend_module_entry {
     entry.functions = FUNCTIONS.as_ptr();
     entry.module_startup_func = Some(startup);
     entry.module_shutdown_func = Some(shutdown);
+    entry.request_shutdown_func = Some(end_request);
     entry.info_func = Some(status::info);
     entry.version = VERSION.as_ptr().cast();
     // SAFETY: the name of the build, a constant.
@@ -61,7 +62,7 @@ fn entry() -> zend_module_entry {
 unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
     let started = catch_unwind(|| {
         settings::register(number, type_);
-        identity::prepare();
+        salt::prepare();
         exceptions::register();
         enums::register();
         verdict::register();
@@ -69,6 +70,11 @@ unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
         memory::map();
     });
     result(started.is_ok())
+}
+
+/// At the end of each request, under LiteSpeed perhaps inside a signal handler.
+unsafe extern "C" fn end_request(_: c_int, _: c_int) -> c_int {
+    result(catch_unwind(identity::end_request).is_ok())
 }
 
 /// At the end of the process that started the module, and under LiteSpeed of each child.

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rate_limit::core::identity::{Ipv6Prefix, Salt};
+use rate_limit::core::identity::Salt;
 use rate_limit::core::limit::{Algorithm, Cost, Limit};
 use rate_limit::core::midnight::earlier_days;
 use rate_limit::core::time::{DAY, Day, Micros, SECOND, day};
@@ -23,12 +23,7 @@ impl Client {
     fn on(&self, day: Day) -> Vec<u8> {
         let key = format!("a salt of enough bytes{}", if self.managed { day } else { 0 });
         let at = Micros::from(day) * DAY + 12 * 3_600 * SECOND;
-        Salt::new(key.as_bytes()).identity(
-            self.address.as_bytes(),
-            b"trending",
-            at,
-            Ipv6Prefix::DEFAULT,
-        )
+        Salt::new(key.as_bytes()).identity(self.address.as_bytes(), b"trending", at)
     }
 }
 

@@ -85,6 +85,11 @@ impl Cluster {
         self.links.values_mut().try_for_each(|link| link.ask(command, deadline, |_| Ok(())))
     }
 
+    /// Wipes what was sent and received last.
+    pub(super) fn wipe(&mut self) {
+        self.links.values_mut().for_each(Link::wipe);
+    }
+
     fn node(&self, slot: u16) -> Result<Host, Failure> {
         let holds = |(first, last, _): &&(u16, u16, Host)| (*first..=*last).contains(&slot);
         match self.ranges.iter().find(holds) {

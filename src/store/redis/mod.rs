@@ -15,6 +15,7 @@ mod endpoint;
 mod keys;
 mod link;
 mod resp;
+mod salt;
 mod script;
 mod sentinel;
 mod server_clock;
@@ -28,7 +29,7 @@ pub use connection::{Options, SharedConnection, connection};
 pub use dsn::{Dsn, DsnError};
 pub use endpoint::{Endpoint, Host, Server, TlsFiles};
 pub use keys::{LONGEST_PLAIN, Layout, Naming};
-pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, Script};
+pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, SALT, Script};
 pub use server_clock::{ClockMode, Known, ServerClock};
 pub use transport::{Transport, refuses_time, server_error};
 

@@ -10,6 +10,8 @@ use super::keys::hex;
 pub static LOG_SORTED_SET: Script = Script::new(include_str!("log_sorted_set.lua"));
 /// The log as a list.
 pub static LOG_LIST: Script = Script::new(include_str!("log_list.lua"));
+/// The key of a day.
+pub static SALT: Script = Script::about_a_secret(include_str!("salt.lua"));
 /// The counter.
 pub static COUNTER: Script = Script::new(include_str!("counter.lua"));
 
@@ -18,11 +20,21 @@ pub static COUNTER: Script = Script::new(include_str!("counter.lua"));
 pub struct Script {
     source: &'static str,
     sha1: OnceLock<[u8; 40]>,
+    secret: bool,
 }
 
 impl Script {
     const fn new(source: &'static str) -> Self {
-        Self { source, sha1: OnceLock::new() }
+        Self { source, sha1: OnceLock::new(), secret: false }
+    }
+
+    const fn about_a_secret(source: &'static str) -> Self {
+        Self { source, sha1: OnceLock::new(), secret: true }
+    }
+
+    /// Whether arguments and reply must not stay in a buffer.
+    pub(super) fn is_secret(&self) -> bool {
+        self.secret
     }
 
     /// The Lua source, for `SCRIPT LOAD`.

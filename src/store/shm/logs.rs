@@ -39,6 +39,9 @@ pub(super) struct Ask {
     pub before: u64,
 }
 
+/// The facts about a log, and the time at which they hold: not before its newest entry.
+pub(super) type Seen = (Facts, Micros);
+
 /// All logs.
 #[derive(Clone, Copy)]
 pub(super) struct Logs<'a> {
@@ -47,8 +50,8 @@ pub(super) struct Logs<'a> {
 }
 
 impl<'a> Logs<'a> {
-    /// Records if that is admitted. Gives the facts before, and the time at which they hold.
-    pub fn attempt(self, ask: &Ask) -> Result<(Facts, Micros), StoreError> {
+    /// Records if that is admitted. Gives the facts before.
+    pub fn attempt(self, ask: &Ask) -> Result<Seen, StoreError> {
         let holding = self.hold(ask.tag)?;
         let number = match self.find(ask) {
             Some(number) => number,
@@ -64,8 +67,8 @@ impl<'a> Logs<'a> {
         Ok((facts, now))
     }
 
-    /// The facts, and the time at which they hold. Records nothing.
-    pub fn peek(self, ask: &Ask) -> Result<(Facts, Micros), StoreError> {
+    /// Gives the facts. Records nothing.
+    pub fn peek(self, ask: &Ask) -> Result<Seen, StoreError> {
         let holding = self.hold(ask.tag)?;
         Ok(match self.find(ask) {
             Some(number) => self.open(number, &holding).facts(ask),

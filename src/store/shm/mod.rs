@@ -8,6 +8,7 @@ mod counters;
 mod deny;
 mod flags;
 mod host;
+mod key_ring;
 mod layout;
 mod lines;
 mod log_word;
@@ -24,17 +25,18 @@ use siphasher::sip::SipHasher13;
 use counters::Counters;
 use layout::{LogBucket, STRIPES};
 use lines::Lines;
-use logs::Logs;
+use logs::{Logs, Seen};
 use stripes::Stripes;
 
 use super::{Call, Store, StoreError};
 use crate::core::counter::Counts;
 use crate::core::limit::{Algorithm, Cost, Limit};
-use crate::core::log::{self, Facts};
+use crate::core::log;
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
 pub use flags::Flags;
+pub use key_ring::{Kept, KeyName, KeyRing};
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
 
@@ -141,8 +143,8 @@ impl Shm {
         key: Key,
         call: &Call<'_>,
         mut now: Micros,
-        ask: fn(Logs<'static>, &logs::Ask) -> Result<(Facts, Micros), StoreError>,
-    ) -> Result<(Facts, Micros), StoreError> {
+        ask: fn(Logs<'static>, &logs::Ask) -> Result<Seen, StoreError>,
+    ) -> Result<Seen, StoreError> {
         self.room_for(call.algorithm, call.limit)?;
         let mut earlier = Vec::new();
         let of = |n: usize, limit, cost, now| {

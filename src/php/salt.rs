@@ -1,0 +1,177 @@
+//! What identities are made with: the static salt, or the managed keys of the days.
+//!
+//! 1. `rate_limit.salt = "managed"`: see [`super::day_keys`].
+//! 2. `RL_DAILY_SALT`, looked up as PHP's `getenv()` does: what the web server sent with the request
+//!    (FPM's `env[]`, `fastcgi_param`, LSAPI) and then the process' environment.
+//! 3. `rate_limit.salt_file`. One that cannot be read is an error and never replaced.
+//! 4. A random salt, made at module start, which workers inherit when they are forked.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use ext_php_rs::ffi::_efree;
+use zeroize::Zeroizing;
+
+use super::memory::{self, Notice};
+use super::zend::{Thrown, sapi_getenv};
+use super::{day_keys, exceptions, log, settings};
+use crate::core::identity::{SHORT_SALT, Salt};
+use crate::core::time::Day;
+
+const VARIABLE: &CStr = c"RL_DAILY_SALT";
+const SETTING: &CStr = c"rate_limit.salt_file";
+/// A salt file longer than this is some other file.
+const LONGEST_FILE: usize = 4096;
+
+/// Wiped when dropped.
+type Secret = Zeroizing<Vec<u8>>;
+
+/// What this thread keeps, so that a salt is hashed once and a file read once.
+#[derive(Default)]
+struct Kept {
+    prepared: Option<(Secret, Rc<Salt>)>,
+    files: Vec<(Vec<u8>, Result<Secret, String>)>,
+}
+
+thread_local!(static KEPT: RefCell<Kept> = RefCell::default());
+static RANDOM: OnceLock<[u8; 32]> = OnceLock::new();
+
+/// The salts in force.
+#[derive(Clone)]
+pub enum Salts {
+    /// One for all days.
+    Static(Rc<Salt>),
+    /// Each day's own.
+    Managed,
+}
+
+impl Salts {
+    /// What the settings and the environment say now.
+    pub fn in_force() -> Result<Self, Thrown> {
+        if settings::salt_is_managed() {
+            return Ok(Self::Managed);
+        }
+        let salt = salt().map_err(|message| exceptions::config(&message))?;
+        // A signal handler may enter here while the cell is in use; then the salt is prepared anew.
+        Ok(Self::Static(KEPT.with(|kept| match kept.try_borrow_mut() {
+            Ok(mut kept) => kept.prepare(salt),
+            Err(_) => Rc::new(Salt::new(&salt)),
+        })))
+    }
+
+    /// The salt of one day.
+    pub fn of(&self, day: Day) -> Result<Rc<Salt>, Thrown> {
+        match self {
+            Self::Static(salt) => Ok(salt.clone()),
+            Self::Managed => day_keys::salt(day),
+        }
+    }
+}
+
+/// Makes the random salt. At module start, so that all workers inherit one.
+pub fn prepare() {
+    RANDOM.get_or_init(rand::random);
+}
+
+/// Reads a salt file and keeps it. At module start for php.ini's, since privileges may be dropped
+/// later.
+pub fn read_salt_file(path: &[u8]) {
+    let read = read(path);
+    if let Err(error) = &read {
+        log::warn(error);
+    }
+    KEPT.with_borrow_mut(|kept| kept.files.push((path.to_vec(), read)));
+}
+
+impl Kept {
+    fn prepare(&mut self, salt: Secret) -> Rc<Salt> {
+        match &self.prepared {
+            Some((kept, prepared)) if *kept == salt => prepared.clone(),
+            _ => {
+                let prepared = Rc::new(Salt::new(&salt));
+                self.prepared = Some((salt, prepared.clone()));
+                prepared
+            }
+        }
+    }
+
+    fn file(&self, path: &[u8]) -> Option<Result<Secret, String>> {
+        self.files.iter().find(|(kept, _)| kept == path).map(|(_, read)| read.clone())
+    }
+}
+
+fn salt() -> Result<Secret, String> {
+    if let Some(salt) = environment() {
+        short(&salt, "RL_DAILY_SALT");
+        return Ok(salt);
+    }
+    let path = settings::text(SETTING);
+    if path.is_empty() {
+        if memory::first(Notice::RandomSalt) {
+            log::warn(
+                "neither RL_DAILY_SALT nor rate_limit.salt_file is set: identities are made with \
+                 a random salt until the next start, and hosts will not agree on them",
+            );
+        }
+        return Ok(Zeroizing::new(RANDOM.get_or_init(rand::random).to_vec()));
+    }
+    let known = KEPT.with(|kept| kept.try_borrow().ok().and_then(|kept| kept.file(&path)));
+    let salt = match known {
+        Some(known) => known?,
+        None => {
+            read_salt_file(&path);
+            read(&path)?
+        }
+    };
+    short(&salt, "rate_limit.salt_file");
+    Ok(salt)
+}
+
+/// The variable as PHP's `getenv()` sees it. One that is set and empty counts as not set: an empty
+/// key would be a constant that everybody knows.
+fn environment() -> Option<Secret> {
+    // SAFETY: called during a request only; outside of one LSAPI's look-up would crash.
+    let sent = unsafe { sapi_getenv(VARIABLE.as_ptr(), VARIABLE.count_bytes()) };
+    let salt = if sent.is_null() {
+        let name = OsStr::from_bytes(VARIABLE.to_bytes());
+        Zeroizing::new(std::env::var_os(name)?.into_vec())
+    } else {
+        // SAFETY: a C string made for us.
+        let salt = Zeroizing::new(unsafe { CStr::from_ptr(sent) }.to_bytes().to_vec());
+        // SAFETY: ours to free.
+        unsafe { _efree(sent.cast()) };
+        salt
+    };
+    (!salt.is_empty()).then_some(salt)
+}
+
+/// The file's content without the newline at its end.
+fn read(path: &[u8]) -> Result<Secret, String> {
+    let failed = |why: &dyn std::fmt::Display| {
+        Err(format!("rate_limit.salt_file = \"{}\": {why}", String::from_utf8_lossy(path)))
+    };
+    let mut salt = match std::fs::read(OsStr::from_bytes(path)) {
+        Ok(bytes) => Zeroizing::new(bytes),
+        Err(error) => return failed(&format_args!("cannot be read: {error}")),
+    };
+    while salt.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        salt.pop();
+    }
+    match salt.len() {
+        0 => failed(&"must not be empty"),
+        1..=LONGEST_FILE => Ok(salt),
+        n => failed(&format_args!("must hold at most {LONGEST_FILE} bytes, {n} found")),
+    }
+}
+
+fn short(salt: &Secret, source: &str) {
+    if salt.len() < SHORT_SALT && memory::first(Notice::ShortSalt) {
+        log::warn(&format!(
+            "the salt in {source} has {} bytes; a salt should have at least {SHORT_SALT}",
+            salt.len()
+        ));
+    }
+}
