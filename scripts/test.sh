@@ -43,7 +43,7 @@ phpunit_with() {
 }
 
 provide "${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit \
-    redis-server rust-clippy rustfmt
+    faketime redis-server rust-clippy rustfmt
 [ -z "$all" ] || provide curl nodejs npm shellcheck
 
 step "cargo fmt --check" cargo fmt --check

@@ -110,8 +110,9 @@ impl Hashed<'_> {
 #[must_use]
 pub fn hashed_as(ip: &[u8], prefix: Ipv6Prefix) -> Hashed<'_> {
     match client(ip, prefix) {
-        Some(client) => Hashed::Client(spelled(client, prefix)),
-        None => Hashed::AsItIs(ip),
+        // IPv4 has one strict spelling, so that where there is no colon this is it.
+        Some(client) if ip.contains(&b':') => Hashed::Client(spelled(client, prefix)),
+        _ => Hashed::AsItIs(ip),
     }
 }
 

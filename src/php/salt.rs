@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -54,12 +54,12 @@ impl Salts {
         if settings::salt_is_managed() {
             return Ok(Self::Managed);
         }
-        let salt = salt().map_err(|message| exceptions::config(&message))?;
-        // A signal handler may enter here while the cell is in use; then the salt is prepared anew.
-        Ok(Self::Static(KEPT.with(|kept| match kept.try_borrow_mut() {
-            Ok(mut kept) => kept.prepare(salt),
-            Err(_) => Rc::new(Salt::new(&salt)),
-        })))
+        if let Some(salt) = environment(|salt| prepared(salt, "RL_DAILY_SALT")) {
+            return Ok(Self::Static(salt));
+        }
+        let path = settings::text(SETTING);
+        let salt = if path.is_empty() { Ok(random()) } else { from_file(&path) };
+        salt.map(Self::Static).map_err(|message| exceptions::config(&message))
     }
 
     /// The salt of one day.
@@ -87,12 +87,13 @@ pub fn read_salt_file(path: &[u8]) {
 }
 
 impl Kept {
-    fn prepare(&mut self, salt: Secret) -> Rc<Salt> {
+    fn prepare(&mut self, salt: &[u8], source: &str) -> Rc<Salt> {
         match &self.prepared {
-            Some((kept, prepared)) if *kept == salt => prepared.clone(),
+            Some((kept, prepared)) if **kept == *salt => prepared.clone(),
             _ => {
-                let prepared = Rc::new(Salt::new(&salt));
-                self.prepared = Some((salt, prepared.clone()));
+                warn_if_short(salt, source);
+                let prepared = Rc::new(Salt::new(salt));
+                self.prepared = Some((salt.to_vec().into(), prepared.clone()));
                 prepared
             }
         }
@@ -103,49 +104,57 @@ impl Kept {
     }
 }
 
-fn salt() -> Result<Secret, String> {
-    if let Some(salt) = environment() {
-        short(&salt, "RL_DAILY_SALT");
-        return Ok(salt);
+/// The salt, hashed for use. A signal handler may enter here while the cell is in use; then it is
+/// hashed anew.
+fn prepared(salt: &[u8], source: &str) -> Rc<Salt> {
+    KEPT.with(|kept| match kept.try_borrow_mut() {
+        Ok(mut kept) => kept.prepare(salt, source),
+        Err(_) => Rc::new(Salt::new(salt)),
+    })
+}
+
+fn random() -> Rc<Salt> {
+    if memory::first(Notice::RandomSalt) {
+        log::warn(
+            "neither RL_DAILY_SALT nor rate_limit.salt_file is set: identities are made with a random \
+             salt until the next start, and hosts will not agree on them",
+        );
     }
-    let path = settings::text(SETTING);
-    if path.is_empty() {
-        if memory::first(Notice::RandomSalt) {
-            log::warn(
-                "neither RL_DAILY_SALT nor rate_limit.salt_file is set: identities are made with \
-                 a random salt until the next start, and hosts will not agree on them",
-            );
-        }
-        return Ok(Zeroizing::new(RANDOM.get_or_init(rand::random).to_vec()));
-    }
-    let known = KEPT.with(|kept| kept.try_borrow().ok().and_then(|kept| kept.file(&path)));
+    prepared(RANDOM.get_or_init(rand::random), "")
+}
+
+fn from_file(path: &[u8]) -> Result<Rc<Salt>, String> {
+    let known = KEPT.with(|kept| kept.try_borrow().ok().and_then(|kept| kept.file(path)));
     let salt = match known {
         Some(known) => known?,
         None => {
-            read_salt_file(&path);
-            read(&path)?
+            read_salt_file(path);
+            read(path)?
         }
     };
-    short(&salt, "rate_limit.salt_file");
-    Ok(salt)
+    Ok(prepared(&salt, "rate_limit.salt_file"))
 }
 
-/// The variable as PHP's `getenv()` sees it. One that is set and empty counts as not set: an empty
-/// key would be a constant that everybody knows.
-fn environment() -> Option<Secret> {
+/// Lends the variable as PHP's `getenv()` sees it. One that is set and empty counts as not set: an
+/// empty key would be a constant that everybody knows.
+fn environment<R>(take: impl Fn(&[u8]) -> R) -> Option<R> {
     // SAFETY: called during a request only; outside of one LSAPI's look-up would crash.
     let sent = unsafe { sapi_getenv(VARIABLE.as_ptr(), VARIABLE.count_bytes()) };
-    let salt = if sent.is_null() {
-        let name = OsStr::from_bytes(VARIABLE.to_bytes());
-        Zeroizing::new(std::env::var_os(name)?.into_vec())
-    } else {
-        // SAFETY: a C string made for us.
-        let salt = Zeroizing::new(unsafe { CStr::from_ptr(sent) }.to_bytes().to_vec());
-        // SAFETY: ours to free.
-        unsafe { _efree(sent.cast()) };
-        salt
-    };
-    (!salt.is_empty()).then_some(salt)
+    if sent.is_null() {
+        // SAFETY: as PHP's own getenv(), and like that at the mercy of threads that change it.
+        let own = unsafe { libc::getenv(VARIABLE.as_ptr()) };
+        // SAFETY: null or a C string, which nothing changes until `take` returns.
+        return (!own.is_null()).then(|| lend(unsafe { CStr::from_ptr(own) }, take)).flatten();
+    }
+    // SAFETY: a C string made for us.
+    let taken = lend(unsafe { CStr::from_ptr(sent) }, take);
+    // SAFETY: ours to free.
+    unsafe { _efree(sent.cast()) };
+    taken
+}
+
+fn lend<R>(salt: &CStr, take: impl Fn(&[u8]) -> R) -> Option<R> {
+    (!salt.is_empty()).then(|| take(salt.to_bytes()))
 }
 
 /// The file's content without the newline at its end.
@@ -167,7 +176,7 @@ fn read(path: &[u8]) -> Result<Secret, String> {
     }
 }
 
-fn short(salt: &Secret, source: &str) {
+fn warn_if_short(salt: &[u8], source: &str) {
     if salt.len() < SHORT_SALT && memory::first(Notice::ShortSalt) {
         log::warn(&format!(
             "the salt in {source} has {} bytes; a salt should have at least {SHORT_SALT}",
