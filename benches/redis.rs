@@ -21,18 +21,17 @@ use rate_limit::store::redis::{
     COUNTER, ClockMode, LOG_SORTED_SET, Layout, Naming, Options, RedisStore, Script, connection,
 };
 use support::redis::{Redis, call};
-use support::server::{Admin, Server};
+use support::server::{Admin, PROGRAMS, Server};
 
-const ROUNDS: usize = 9;
-const CALLS: u32 = 5_000;
+const ROUNDS: usize = 41;
+const CALLS: u32 = 500;
 
 fn main() {
     let server = Server::redis();
     println!("native call / the same bytes over a bare socket (reach: 1.06)");
     for (name, unix) in [("unix", true), ("TCP", false)] {
         for algorithm in [Algorithm::Log, Algorithm::Counter] {
-            let (native, bare) = against_bare(&server, unix, algorithm);
-            let ratio = native / bare;
+            let (native, bare, ratio) = against_bare(&server, unix, algorithm);
             println!("{name:5} {algorithm:?} denied: {native:.2} us / {bare:.2} us = {ratio:.3}");
         }
     }
@@ -40,7 +39,7 @@ fn main() {
         "\nserver time a decision, list / sorted set (reach: 0.75 at 100; 1.10 at 10 and 1000)"
     );
     for limit in [10, 100, 1_000] {
-        let mut rounds: Vec<(f64, f64)> = (0..ROUNDS)
+        let mut rounds: Vec<(f64, f64)> = (0..9)
             .map(|_| {
                 (
                     server_time(&server, Layout::List, limit),
@@ -49,14 +48,18 @@ fn main() {
             })
             .collect();
         rounds.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
-        let (list, set) = rounds[ROUNDS / 2];
+        let (list, set) = rounds[9 / 2];
         println!("limit {limit:4}: {list:.2} us / {set:.2} us = {:.3}", list / set);
     }
     println!("\nserver bytes an identity, log as a list (reach: 100 + 11 a call)");
-    for limit in [10, 100, 200, 1_000] {
-        let bytes = |layout| memory(&server, layout, limit);
-        let (list, set) = (bytes(Layout::List), bytes(Layout::SortedSet));
-        println!("limit {limit:4}: list {list}, reach {}, sorted set {set}", 100 + 11 * limit);
+    for program in PROGRAMS {
+        let server = Server::start(program, &[]);
+        for limit in [10, 100] {
+            let bytes = |layout| memory(&server, layout, limit);
+            let (list, set) = (bytes(Layout::List), bytes(Layout::SortedSet));
+            let reach = 100 + 11 * limit;
+            println!("{program}, limit {limit}: list {list}, reach {reach}, sorted set {set}");
+        }
     }
 }
 
@@ -81,7 +84,7 @@ fn timed(mut one: impl FnMut()) -> f64 {
     (clock::steady() - before) as f64 / f64::from(CALLS)
 }
 
-fn against_bare(server: &Server, unix: bool, algorithm: Algorithm) -> (f64, f64) {
+fn against_bare(server: &Server, unix: bool, algorithm: Algorithm) -> (f64, f64, f64) {
     server.admin().say("FLUSHALL");
     let mut store = store(server, unix, Layout::SortedSet);
     let call = call(algorithm, b"0123456789abcdef01234567:trending", 100, 3_600, 1);
@@ -107,7 +110,8 @@ fn against_bare(server: &Server, unix: bool, algorithm: Algorithm) -> (f64, f64)
         let native = timed(|| assert!(!store.attempt(&call).unwrap().allowed));
         rounds.push((native, timed(|| bare.exchange(&bytes))));
     }
-    (median(rounds.iter().map(|r| r.0).collect()), median(rounds.iter().map(|r| r.1).collect()))
+    let median_of = |part: fn(&(f64, f64)) -> f64| median(rounds.iter().map(part).collect());
+    (median_of(|r| r.0), median_of(|r| r.1), median_of(|r| r.0 / r.1))
 }
 
 fn command(script: &Script, keys: &[String], args: &[Micros]) -> Vec<u8> {
@@ -183,7 +187,7 @@ fn per_call(admin: &Admin) -> f64 {
 
 /// What `limit` calls of one identity add to the server's memory, its share of the table included.
 fn memory(server: &Server, layout: Layout, limit: i64) -> i64 {
-    const IDENTITIES: i64 = 1_024;
+    const IDENTITIES: i64 = 4_096;
     let admin = server.admin();
     admin.say("FLUSHALL SYNC");
     let used = || -> i64 {

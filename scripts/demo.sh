@@ -61,7 +61,7 @@ start_origin() {
     RL_DAILY_SALT=$(head -c 32 /dev/urandom | sha256sum | cut -c 1-64)
     export RL_DAILY_SALT
 
-    start "$PHP_FPM" -n -y "$dir/php-fpm.conf" -d "extension=$module" ${as[@]+"${as[@]}"}
+    start "$PHP_FPM" -n -y "$dir/php-fpm.conf" -d "extension=$module" "${as[@]}"
     wait_for test -S "$dir/php-fpm.sock" || broken "php-fpm did not start"
     start nginx -e "$dir/nginx.log" -p "$dir" -c "$dir/nginx.conf"
     wait_for curl -s -o /dev/null "$origin/" || broken "nginx did not start"
@@ -111,8 +111,9 @@ report() {
     return "$wrong"
 }
 
-provide "${build_packages[@]}" curl nginx php8.4-fpm
-[ -z "$redis" ] || provide redis-server
+packages=("${build_packages[@]}" curl nginx php8.4-fpm)
+[ -z "$redis" ] || packages+=(redis-server)
+provide "${packages[@]}"
 build_module "$module" php
 
 mkdir -m 755 "$dir" && mkdir -m 777 "$dir/tmp"

@@ -26,8 +26,8 @@ run_tests() {
 
 # A run that finds no test ends well in the eyes of run-tests.php, and not in ours.
 phpt() {
-    TEST_PHP_EXECUTABLE=$PHP NO_INTERACTION=1 "$PHP" -n "$(run_tests)" -n -q --show-diff \
-        -d "extension=$1" tests/phpt | tee "$work/phpt" &&
+    TEST_PHP_EXECUTABLE=$PHP NO_INTERACTION=1 "$PHP" -n "$(run_tests)" -n -q --no-color \
+        --no-progress --show-diff -d "extension=$1" tests/phpt | tee "$work/phpt" &&
         grep '^Tests passed *: *[1-9]' "$work/phpt" >/dev/null
 }
 
@@ -42,9 +42,10 @@ phpunit_with() {
     PHP_INI_SCAN_DIR=$scanned "$PHP" "$(command -v phpunit)" "${@:2}"
 }
 
-provide "${build_packages[@]}" nginx php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml phpunit \
-    faketime redis-server rust-clippy rustfmt
-[ -z "$all" ] || provide curl nodejs npm shellcheck
+packages=("${build_packages[@]}" nginx php-predis php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml
+    faketime phpunit redis-server rust-clippy rustfmt valkey-server)
+[ -z "$all" ] || packages+=(curl nodejs npm shellcheck)
+provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check
 step "cargo clippy" clippy --all-targets --features frozen-clock

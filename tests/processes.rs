@@ -168,13 +168,50 @@ fn lines_of_killed_workers_come_back() {
     for n in 0..4 {
         shm.reset(&call(Algorithm::Log, &identity(n), 1_000)).unwrap();
     }
-    let logs = region.usage().lines.of / 100;
+    every_line_can_be_had(region);
+}
+
+#[test]
+fn processes_that_evict_each_others_logs_lose_no_line() {
+    let _turn = turn();
+    let region = region(1 << 20);
+    let children: Vec<Child> = (0..4_u64)
+        .map(|worker| {
+            Child::run(move || {
+                let mut shm = region.shm(0);
+                for n in 0..3_000_u64 {
+                    let identity = (n * (worker + 7) % IDENTITIES).to_le_bytes();
+                    let cost = Cost::new(1 + (n * 37 % 400) as i64, Algorithm::Log).unwrap();
+                    let call = Call { cost, ..call(Algorithm::Log, &identity, 1_000) };
+                    admitted(&mut shm, &call);
+                }
+            })
+        })
+        .collect();
+    assert!(children.into_iter().all(Child::ended_well));
+    assert!(region.usage().evicted_live > 0);
+    let mut shm = region.shm(0);
+    for n in 0..IDENTITIES {
+        shm.reset(&call(Algorithm::Log, &n.to_le_bytes(), 1_000)).unwrap();
+    }
+    assert_eq!((region.usage().lines.used, region.usage().logs.used), (0, 0));
+    every_line_can_be_had(region);
+}
+
+/// More logs than there is room for, at the costs that are asked.
+const IDENTITIES: u64 = 3_000;
+
+/// Fills a region that was emptied, to the last line, and finds that nobody was evicted.
+fn every_line_can_be_had(region: &'static Region) {
+    let (mut shm, before) = (region.shm(0), region.usage());
+    let cost = Cost::new(1_000, Algorithm::Log).unwrap();
+    let logs = before.lines.of / 100;
     for n in 0..logs {
-        let identity = identity(n);
+        let identity = n.to_le_bytes();
         let call = Call { cost, ..call(Algorithm::Log, &identity, 1_000) };
         assert!(shm.attempt(&call).unwrap().allowed, "log {n} of {logs}");
     }
-    assert_eq!(region.usage().evicted_live, 0);
+    assert_eq!(region.usage().evicted_live, before.evicted_live);
 }
 
 #[test]

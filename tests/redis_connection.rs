@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use rate_limit::core::limit::Algorithm;
@@ -49,7 +51,7 @@ fn in_time(store: &mut Redis) -> StoreError {
 
 #[test]
 fn an_idle_connection_that_the_server_closed_is_no_failure() {
-    let server = Server::start("redis-server", &["--timeout", "1"]);
+    let server = Server::with(&["--timeout", "1"]);
     for dsn in [server.unix(), server.tcp()] {
         let mut store = store(&dsn, Layout::SortedSet);
         for _ in 0..50 {
@@ -58,7 +60,7 @@ fn an_idle_connection_that_the_server_closed_is_no_failure() {
         }
         store.attempt(&hit()).unwrap();
         std::thread::sleep(Duration::from_millis(2_500));
-        assert_eq!(server.admin().say("CLIENT LIST").matches("name=").count(), 1, "closed");
+        assert_eq!(server.admin().say("CLIENT LIST").matches(" addr=").count(), 1, "closed");
         store.attempt(&hit()).unwrap();
     }
     assert_eq!(counted(&server), 2 * 52);
@@ -71,7 +73,7 @@ fn one_connection_serves_all_limiters_of_a_thread() {
         store(&server.tcp(), Layout::SortedSet).attempt(&hit()).unwrap();
         store(&server.tcp(), Layout::List).attempt(&hit()).unwrap();
     }
-    assert_eq!(server.admin().say("CLIENT LIST").matches("name=").count(), 2, "ours and this one");
+    assert_eq!(server.admin().say("CLIENT LIST").matches(" addr=").count(), 2, "ours and this one");
 }
 
 #[test]
@@ -183,7 +185,7 @@ fn what_is_no_reply_to_the_script_is_an_error_and_ends_the_connection() {
 
 #[test]
 fn users_passwords_and_databases_are_those_of_the_dsn() {
-    let server = Server::start("redis-server", &["--requirepass", "p@ss"]);
+    let server = Server::with(&["--requirepass", "p@ss"]);
     let admin = server.admin();
     admin.say("AUTH p@ss");
     admin.say("ACL SETUSER app on >word ~rl:* +@all -time");
@@ -199,6 +201,13 @@ fn users_passwords_and_databases_are_those_of_the_dsn() {
     let mut store = with(&at("app:word@", ""), SECOND, ClockMode::Server);
     store.attempt(&hit()).unwrap();
     assert_eq!(store.clock(), Known::Refused);
+    // Without the server's clock, what left the window is kept for one more.
+    admin.say("SELECT 0");
+    let call = call(Algorithm::Log, b"b", 10, 60, 1);
+    for (minute, entries) in [(0, 1), (1, 2), (2, 2), (9, 1)] {
+        let verdict = store.attempt_at(&call, (1_000 + minute) * 60 * SECOND).unwrap();
+        assert_eq!((verdict.remaining, admin.number("ZCARD rl:log:b")), (9, entries));
+    }
 
     for (credentials, database, code) in [
         ("", "", "NOAUTH"),
@@ -219,7 +228,7 @@ fn users_passwords_and_databases_are_those_of_the_dsn() {
 /// A server that does not know `AUTH` quotes what it was sent.
 #[test]
 fn no_error_quotes_a_credential() {
-    let server = Server::start("redis-server", &["--rename-command", "AUTH", ""]);
+    let server = Server::with(&["--rename-command", "AUTH", ""]);
     let dsn = parse(&format!("redis://someone:secret@127.0.0.1:{}", server.port));
     let error = with(&dsn, SECOND, ClockMode::Server).attempt(&hit()).unwrap_err();
     assert!(matches!(error, StoreError::Server { .. }), "{error:?}");
@@ -251,7 +260,7 @@ fn a_server_that_cannot_write_is_broken_and_not_a_denial() {
 
 #[test]
 fn a_server_that_runs_somebody_elses_endless_script_is_broken() {
-    let server = Server::start("redis-server", &["--busy-reply-threshold", "20"]);
+    let server = Server::with(&["--busy-reply-threshold", "20"]);
     let admin = server.admin();
     let mut store = with(&server.unix(), SECOND, ClockMode::Server);
     store.attempt(&hit()).unwrap();
@@ -297,4 +306,38 @@ fn a_fork_shares_the_budget_and_no_connection() {
         assert_eq!(status, 0, "the child failed");
         assert_eq!(counted(&server), 201);
     }
+}
+
+/// LiteSpeed runs request shutdown, and so applications' code, inside a signal handler.
+#[test]
+fn a_call_inside_a_signal_handler_crosses_no_replies() {
+    static DSN: OnceLock<Dsn> = OnceLock::new();
+    static INNER: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn handler(_: i32) {
+        let mut store = with(DSN.get().unwrap(), 5 * SECOND, ClockMode::Server);
+        INNER.store(store.attempt(&hit()).unwrap().remaining, SeqCst);
+    }
+    let server = Server::redis();
+    let mut store = with(DSN.get_or_init(|| server.unix()), 5 * SECOND, ClockMode::Server);
+    store.attempt(&hit()).unwrap();
+    // SAFETY: the handler interrupts this thread in poll(2) alone, where it may do anything.
+    unsafe { libc::signal(libc::SIGUSR1, handler as extern "C" fn(i32) as libc::sighandler_t) };
+    // SAFETY: has no preconditions.
+    let this_thread = unsafe { libc::pthread_self() };
+    server.pause();
+    let outer = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            // SAFETY: the thread waits for this one to end.
+            unsafe { libc::pthread_kill(this_thread, libc::SIGUSR1) };
+            std::thread::sleep(Duration::from_millis(100));
+            server.resume();
+        });
+        store.attempt(&hit()).unwrap().remaining
+    });
+    let mut remaining = [outer, INNER.load(SeqCst)];
+    remaining.sort();
+    assert_eq!(remaining, [997, 998]);
+    assert_eq!(store.attempt(&hit()).unwrap().remaining, 996);
+    assert_eq!(counted(&server), 4);
 }

@@ -29,14 +29,13 @@ as_root() {
 work=$(mktemp -d "${TMPDIR:-/tmp}/rate_limit.XXXXXX")
 chmod 711 "$work"
 children=()
-undo=()
 
 finish() {
-    local status=$? pid action
+    local status=$? pid
     trap - EXIT
     trap '' INT TERM HUP
-    for pid in ${children[@]+"${children[@]}"}; do end "$pid"; done
-    for action in ${undo[@]+"${undo[@]}"}; do $action; done
+    for pid in "${children[@]}"; do end "$pid"; done
+    release_services
     rm -rf "$work"
     exit "$status"
 }

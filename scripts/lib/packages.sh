@@ -14,7 +14,8 @@ provide() {
     for package in "$@"; do present "$package" || missing+=("$package"); done
     [ ${#missing[@]} -gt 0 ] || return 0
     say "missing: ${missing[*]}"
-    case " ${missing[*]} " in *" rustup "*) say "(rustup: for Rust $rust_version or later)" ;; esac
+    [[ " ${missing[*]} " != *" rustup "* ]] ||
+        say "rustup brings Rust $rust_version or later; apt removes older cargo and rustc packages for it"
     install_packages "${missing[@]}"
     provide_rust "${missing[@]}"
     for package in "${missing[@]}"; do
@@ -34,6 +35,7 @@ present() {
     php8.4-dev) find_program PHP_CONFIG php-config8.4 php-config --version ;;
     php8.4-fpm) find_program PHP_FPM php-fpm8.4 php-fpm -n -v ;;
     php8.4-xml) has_extension xmlwriter ;;
+    php-*) dpkg-query -W -f '${Status}' "$1" | grep '^install ok installed' ;;
     php8.4-*) has_extension "${1#php8.4-}" ;;
     nodejs) node --version | tr -d v | at_least 20 ;;
     rustup) rustc --version | cut -d ' ' -f 2 | at_least "$rust_version" && has cargo ;;
@@ -86,31 +88,31 @@ install_packages() {
     has apt-get || die "install these first; the names are those of Debian's packages: $*"
     for package in "$@"; do
         case $package in
-        rustup | rust-clippy | rustfmt) has rustup && continue ;;
-        esac
-        case $package in
-        nodejs | npm | php* | rustup | valkey*) newer+=("$package") ;;
+        rustup) has rustup || newer+=("$package") ;;
+        rust-clippy | rustfmt) # of a toolchain by rustup, and in conflict with its package
+            has rustup || [[ " $* " == *" rustup "* ]] || own+=("$package")
+            ;;
+        nodejs | npm | php* | valkey*) newer+=("$package") ;;
         *) own+=("$package") ;;
         esac
     done
     [ ${#own[@]} -gt 0 ] || [ ${#newer[@]} -gt 0 ] || return 0
-    as_root true
+    as_root true # where sudo asks for a password, it does so here, outside a step
     step "apt-get update" apt_get update
     if is_debian_12; then
         add_debian_13
-        install_now ${own[@]+"${own[@]}"}
-        install_now -t trixie ${newer[@]+"${newer[@]}"}
+        [ ${#own[@]} -eq 0 ] || install_now "${own[@]}"
+        [ ${#newer[@]} -eq 0 ] || install_now -t trixie "${newer[@]}"
     else
         apt-cache show php8.4-cli >/dev/null 2>&1 || die "this release has no package of PHP 8.4:" \
             "Debian 12 or later, Ubuntu 25.04 or later, or install PHP 8.4 first (missing: $*)"
-        install_now ${own[@]+"${own[@]}"} ${newer[@]+"${newer[@]}"}
+        install_now "${own[@]}" "${newer[@]}"
     fi
     hash -r
 }
 
 install_now() {
     local package
-    [ $# -gt 0 ] && [ "${!#}" != trixie ] || return 0
     hold_services
     step "apt-get install $*" apt_get install -y --no-install-recommends \
         -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
@@ -143,14 +145,15 @@ add_debian_13() {
 }
 
 # Packages of servers start them as system services; here each command starts its own, privately.
+held=''
 hold_services() {
     [ ! -e /usr/sbin/policy-rc.d ] || return 0
-    undo=(release_services)
+    held=1
     printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
     as_root chmod 755 /usr/sbin/policy-rc.d
 }
 
 release_services() {
-    [ ${#undo[@]} -eq 0 ] || as_root rm -f /usr/sbin/policy-rc.d
-    undo=()
+    [ -z "$held" ] || as_root rm -f /usr/sbin/policy-rc.d
+    held=''
 }

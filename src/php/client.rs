@@ -74,7 +74,8 @@ impl Client {
         self.cause.take()
     }
 
-    /// Sends one command about `key`.
+    /// Sends one command about `key`, which is without the prefix: RedisCluster adds it when it looks
+    /// for the node, though not to what it sends.
     fn ask(&self, key: &[u8], command: &str, parts: &[&[u8]]) -> Result<Zval, Refusal> {
         let text = |bytes: &[u8]| value::new_string(bytes);
         let reply = if self.kind == Kind::Predis {
@@ -98,9 +99,9 @@ impl Client {
     /// The error that a reply stands for, if it does. The object keeps it for us to fetch, except
     /// that Predis hands it out where it was told not to throw.
     fn refusal(&self, reply: &Zval) -> Result<Option<String>, Refusal> {
-        let text = if self.kind == Kind::Predis && reply.is_object() {
+        let text = if object::is_a(reply, "Predis\\Response\\ErrorInterface") {
             object::call(reply, "getMessage", vec![]).map_err(|Thrown| self.thrown())?
-        } else if reply.is_false() {
+        } else if self.kind != Kind::Predis && reply.is_false() {
             let text = self.call("getLastError", vec![])?;
             self.call("clearLastError", vec![])?;
             text
@@ -149,6 +150,11 @@ enum Refusal {
 pub struct Through<'a>(pub &'a Client);
 
 impl Through<'_> {
+    /// A key without the prefix.
+    fn bare<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        key.strip_prefix(self.0.prefix()).unwrap_or(key)
+    }
+
     fn error(&self, refusal: Refusal) -> StoreError {
         match refusal {
             Refusal::Server(message) => server_error(self.endpoint(), message),
@@ -176,11 +182,11 @@ impl Transport for Through<'_> {
     ) -> Result<(), StoreError> {
         let number = keys.len().to_string();
         let parts = |script| [&[script, number.as_bytes()], keys, args].concat();
-        let answer = match self.0.ask(keys[0], "EVALSHA", &parts(script.sha1())) {
+        let answer = match self.0.ask(self.bare(keys[0]), "EVALSHA", &parts(script.sha1())) {
             // Nothing was run. EVAL runs the script and keeps it for the next EVALSHA.
             Err(Refusal::Server(text)) if text.starts_with("NOSCRIPT") => {
                 self.0.take_cause();
-                self.0.ask(keys[0], "EVAL", &parts(script.source().as_bytes()))
+                self.0.ask(self.bare(keys[0]), "EVAL", &parts(script.source().as_bytes()))
             }
             answer => answer,
         };
@@ -189,7 +195,8 @@ impl Transport for Through<'_> {
     }
 
     fn delete(&mut self, keys: &[&[u8]]) -> Result<(), StoreError> {
-        let answer = self.0.ask(keys[0], "DEL", keys).map_err(|refusal| self.error(refusal))?;
+        let answer =
+            self.0.ask(self.bare(keys[0]), "DEL", keys).map_err(|refusal| self.error(refusal))?;
         if answer.is_long() { Ok(()) } else { Err(self.protocol("a number of keys")) }
     }
 

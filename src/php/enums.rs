@@ -2,16 +2,15 @@
 
 use ext_php_rs::ffi::{
     IS_OBJECT, IS_OBJECT_EX, IS_STRING, ZEND_ACC_FINAL, zend_class_entry, zend_enum_add_case,
-    zend_enum_get_case, zend_register_internal_enum, zend_value, zval,
+    zend_enum_get_case, zend_register_internal_enum, zend_string, zend_value, zval,
 };
-use ext_php_rs::types::ZendStr;
 
 use super::value::{self, kind};
-use super::zend::{self, Class, END};
+use super::zend::{self, Class, END, Known};
 use crate::limiter::{OnFailure, Source};
 
-static ON_FAILURE: Class = Class::unknown();
-static SOURCE: Class = Class::unknown();
+static ON_FAILURE: Class = Class::not_yet();
+static SOURCE: Class = Class::not_yet();
 
 /// Cases as PHP names them, and their values.
 const ON_FAILURE_CASES: [(&str, &str, OnFailure); 4] = [
@@ -28,8 +27,15 @@ const SOURCE_CASES: [(&str, &str, Source); 5] = [
     ("FailClosed", "fail-closed", Source::FailClosed),
 ];
 
+/// The names of [`SOURCE_CASES`].
+static SOURCE_NAMES: [Known<zend_string>; SOURCE_CASES.len()] =
+    [const { Known::not_yet() }; SOURCE_CASES.len()];
+
 /// Registers both. At module start.
 pub fn register() {
+    for (name, (case, _, _)) in SOURCE_NAMES.iter().zip(SOURCE_CASES) {
+        name.set(zend::interned(case));
+    }
     ON_FAILURE.set(declare(c"RateLimit\\OnFailure", &ON_FAILURE_CASES.map(|(n, v, _)| (n, v))));
     SOURCE.set(declare(c"RateLimit\\Source", &SOURCE_CASES.map(|(n, v, _)| (n, v))));
 }
@@ -81,10 +87,10 @@ pub fn on_failure(argument: &zval) -> Option<OnFailure> {
 
 /// The case of `RateLimit\Source`, a new reference.
 pub fn source(source: Source) -> zval {
-    let name = SOURCE_CASES.iter().find(|case| case.2 == source).map_or("", |case| case.0);
-    let mut name = ZendStr::new(name, false);
+    let name = SOURCE_CASES.iter().position(|case| case.2 == source).map(|n| &SOURCE_NAMES[n]);
+    let name = name.map_or(std::ptr::null_mut(), Known::get);
     // SAFETY: registered at module start, with this case.
-    let case = unsafe { zend_enum_get_case(SOURCE.get(), &raw mut *name) };
+    let case = unsafe { zend_enum_get_case(SOURCE.get(), name) };
     // SAFETY: a live object; the new value holds a reference of its own.
     unsafe { (*case).gc.refcount += 1 };
     value::value(zend_value { obj: case }, IS_OBJECT_EX)

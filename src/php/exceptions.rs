@@ -17,9 +17,9 @@ use super::zend::{
 };
 use crate::store::StoreError;
 
-static EXCEPTION: Class = Class::unknown();
-static STORE: Class = Class::unknown();
-static CONFIG: Class = Class::unknown();
+static EXCEPTION: Class = Class::not_yet();
+static STORE: Class = Class::not_yet();
+static CONFIG: Class = Class::not_yet();
 
 /// Registers `RateLimit\Exception`, `StoreException` and `ConfigException`. At module start.
 pub fn register() {

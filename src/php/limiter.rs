@@ -1,27 +1,17 @@
 //! What `SlidingWindowLog` and `SlidingWindowCounter` do: parse, ask, answer.
 
-use ext_php_rs::ffi::{_zend_new_array, IS_ARRAY_EX, IS_NULL, zend_hash_add_new, zend_value, zval};
+use ext_php_rs::ffi::IS_NULL;
 
 use super::backend::{Backend, First};
 use super::call::{Args, Return, value_error, wrong_class};
 use super::limiter_class::{algorithm, bind, bound, name};
 use super::memory::Memory;
-use super::value;
-use super::zend::{self, StringCell, Thrown};
-use super::{enums, exceptions, identity, settings, verdict};
+use super::zend::{self, Thrown};
+use super::{answer, enums, exceptions, identity, settings, verdict};
 use crate::core::limit::{Algorithm, Cost, Limit, LimitError};
 use crate::core::time::Micros;
-use crate::limiter::{Decision, Limiter, OnFailure};
+use crate::limiter::{Limiter, OnFailure};
 use crate::store::StoreError;
-
-static ALLOWED: StringCell = StringCell::unset();
-static REMAINING: StringCell = StringCell::unset();
-
-/// Makes the keys of the arrays that `check()` returns. At module start.
-pub fn name_keys() {
-    ALLOWED.set("allowed");
-    REMAINING.set("remaining");
-}
 
 /// What a constructed limiter holds. Nothing in it changes between calls.
 pub struct Bound {
@@ -69,7 +59,7 @@ pub fn check(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     args.expect(1, 1)?;
     let identity = args.string(1)?;
     let decision = this(args)?.decide(identity, |limiter| limiter.attempt(identity, Cost::ONE))?;
-    out.set(allowed_and_remaining(&decision));
+    out.set(answer::array(&decision));
     Ok(())
 }
 
@@ -124,22 +114,12 @@ impl Bound {
             on_failure: self.on_failure,
             retry_interval: self.retry_interval,
         });
-        zend::thrown()?; // a client object's Error, which no policy answers
-        answer.map_err(|error| exceptions::store(&error, self.backend.take_cause()))
+        let cause = self.backend.take_cause();
+        if self.backend.runs_php() {
+            zend::thrown()?; // an Error in the client's code, which no policy answers
+        }
+        answer.map_err(|error| exceptions::store(&error, cause))
     }
-}
-
-/// The array that the userland classes return.
-fn allowed_and_remaining(decision: &Decision) -> zval {
-    // SAFETY: makes a new array.
-    let arr = unsafe { _zend_new_array(2) };
-    let add = |key: &StringCell, mut value: zval| {
-        // SAFETY: a new array, a permanent key that it does not have, and a value without references.
-        unsafe { zend_hash_add_new(arr, key.get(), &raw mut value) };
-    };
-    add(&ALLOWED, value::bool(decision.verdict.allowed));
-    add(&REMAINING, value::long(decision.verdict.remaining.into()));
-    value::value(zend_value { arr }, IS_ARRAY_EX)
 }
 
 /// The limiter of the object whose method was called.

@@ -15,6 +15,7 @@ use ext_php_rs::ffi::{
 };
 use ext_php_rs::types::Zval;
 
+use super::answer;
 use super::call::{This, native};
 use super::exceptions;
 use super::limiter::{self, Bound};
@@ -63,7 +64,7 @@ const METHODS: &[zend_function_entry] = &[
     END,
 ];
 
-static LOG: Class = Class::unknown();
+static LOG: Class = Class::not_yet();
 
 /// A limiter object: what is ours, then what is PHP's.
 #[repr(C)]
@@ -77,7 +78,7 @@ pub fn register() {
     let mut interface = zend::class("RateLimit\\Limiter", INTERFACE);
     // SAFETY: module start; the entry is copied.
     let interface = unsafe { zend_register_internal_interface(&raw mut interface) };
-    limiter::name_keys();
+    answer::prepare();
     LOG.set(declare("SlidingWindowLog", interface));
     declare("SlidingWindowCounter", interface);
 }

@@ -47,8 +47,9 @@ pub fn map() {
         file: (!file.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&file))),
     };
     let region = Region::map(&config).map_err(|error| error.to_string());
-    if let Err(error) = &region {
-        log::warn(error);
+    match &region {
+        Ok(region) => region.notice().into_iter().for_each(log::warn),
+        Err(error) => log::warn(error),
     }
     let (said, keys) = (Flags::map().ok(), KeyRing::map().ok());
     let shared = Shared { region, said, keys, owner: std::process::id() };

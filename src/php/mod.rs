@@ -4,6 +4,7 @@
 //! [`module`] is where PHP begins; [`limiter`] is what the two classes do; [`backend`] turns their first
 //! argument into a store; [`call`] is how every function is entered. Nothing is decided here.
 
+mod answer;
 mod backend;
 mod call;
 mod client;

@@ -8,7 +8,9 @@ use ext_php_rs::ffi::{
 };
 
 use super::zend::{END, zend_unregister_ini_entries_ex};
-use super::{enums, exceptions, identity, limiter_class, memory, salt, settings, status, verdict};
+use super::{
+    enums, exceptions, identity, limiter_class, log, memory, salt, settings, status, verdict,
+};
 
 /// This crate's version, for C.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -49,6 +51,7 @@ fn entry() -> zend_module_entry {
     entry.functions = FUNCTIONS.as_ptr();
     entry.module_startup_func = Some(startup);
     entry.module_shutdown_func = Some(shutdown);
+    entry.request_startup_func = Some(request_startup);
     entry.request_shutdown_func = Some(end_request);
     entry.info_func = Some(status::info);
     entry.version = VERSION.as_ptr().cast();
@@ -70,6 +73,10 @@ unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
         memory::map();
     });
     result(started.is_ok())
+}
+
+unsafe extern "C" fn request_startup(_: c_int, _: c_int) -> c_int {
+    result(catch_unwind(log::request_begins).is_ok())
 }
 
 /// At the end of each request, under LiteSpeed perhaps inside a signal handler.

@@ -30,8 +30,12 @@ const KINDS: [(&str, Kind); 4] = [
 
 /// What `object` is, if it is a client that we know.
 pub fn kind(object: &Zval) -> Option<Kind> {
-    let class = class_of(object)?;
-    KINDS.iter().find(|(name, _)| instance_of(class, find_class(name))).map(|known| known.1)
+    KINDS.iter().find(|(name, _)| is_a(object, name)).map(|known| known.1)
+}
+
+/// Whether a value is an object of this class, of one that extends it, or of one that implements it.
+pub fn is_a(value: &Zval, class: &str) -> bool {
+    class_of(value).is_some_and(|own| instance_of(own, find_class(class)))
 }
 
 /// Whether the object is a `Redis` itself and nothing that extends it.
@@ -79,6 +83,15 @@ pub fn call(object: &Zval, method: &str, mut arguments: Vec<Zval>) -> Result<Zva
         )
     };
     zend::thrown().map(|()| answer)
+}
+
+/// Asks a question that has an answer only while the server is there: none where an `Exception` says
+/// that it is not. The policy for failures decides then, when the limiter is used.
+pub fn ask(object: &Zval, method: &str) -> Result<Option<Zval>, Thrown> {
+    match call(object, method, vec![]) {
+        Ok(answer) => Ok(Some(answer)),
+        Err(Thrown) => take_exception().map(|_| None).ok_or(Thrown),
+    }
 }
 
 /// Takes the pending exception if it is an `Exception`; an `Error` stays.
@@ -133,8 +146,7 @@ pub fn is_cluster(object: &Zval, kind: Kind) -> Result<bool, Thrown> {
         Kind::Cluster => Ok(true),
         Kind::Predis => {
             let connection = call(object, "getConnection", vec![])?;
-            let cluster = find_class("Predis\\Connection\\Cluster\\ClusterInterface");
-            Ok(class_of(&connection).is_some_and(|class| instance_of(class, cluster)))
+            Ok(is_a(&connection, "Predis\\Connection\\Cluster\\ClusterInterface"))
         }
     }
 }
@@ -143,32 +155,33 @@ pub fn is_cluster(object: &Zval, kind: Kind) -> Result<bool, Thrown> {
 pub fn address(object: &Zval, kind: Kind) -> Result<String, Thrown> {
     let told = match kind {
         Kind::Redis | Kind::Relay => {
-            let host = text(&call(object, "getHost", vec![])?).unwrap_or_default();
-            let port = call(object, "getPort", vec![])?.long().unwrap_or(0);
-            if port > 0 && !host.is_empty() { format!("{host}:{port}") } else { host }
+            let (host, port) = (ask(object, "getHost")?, ask(object, "getPort")?);
+            host_and_port(host.as_ref(), port.as_ref())
         }
         Kind::Cluster => {
-            let masters = call(object, "_masters", vec![])?;
-            let first = masters.array().and_then(|masters| masters.values().next());
-            let node =
-                first.and_then(Zval::array).map(|node| (node.get_index(0), node.get_index(1)));
-            match node {
-                Some((Some(host), Some(port))) => {
-                    format!("{}:{}", text(host).unwrap_or_default(), port.long().unwrap_or(0))
-                }
-                _ => String::new(),
-            }
+            let masters = ask(object, "_masters")?;
+            let first =
+                masters.as_ref().and_then(Zval::array).and_then(|list| list.values().next());
+            let first = first.and_then(Zval::array);
+            host_and_port(first.and_then(|n| n.get_index(0)), first.and_then(|n| n.get_index(1)))
         }
         Kind::Predis => {
             let connection = call(object, "getConnection", vec![])?;
-            let node = find_class("Predis\\Connection\\NodeConnectionInterface");
-            match class_of(&connection).is_some_and(|class| instance_of(class, node)) {
-                true => text(&call(&connection, "__toString", vec![])?).unwrap_or_default(),
-                false => String::new(),
+            match is_a(&connection, "Predis\\Connection\\NodeConnectionInterface") {
+                true => ask(&connection, "__toString")?.as_ref().and_then(text),
+                false => None,
             }
         }
     };
     let class = object.object().and_then(|object| object.get_class_name().ok()).unwrap_or_default();
     let class = class.split('\0').next().unwrap_or_default(); // an anonymous class has its file's path there
-    Ok(if told.is_empty() { class.to_owned() } else { format!("{class} at {told}") })
+    Ok(told.map_or(class.to_owned(), |told| format!("{class} at {told}")))
+}
+
+fn host_and_port(host: Option<&Zval>, port: Option<&Zval>) -> Option<String> {
+    let host = host.and_then(text).filter(|host| !host.is_empty())?;
+    match port.and_then(Zval::long) {
+        Some(port) if port > 0 => Some(format!("{host}:{port}")),
+        _ => Some(host),
+    }
 }

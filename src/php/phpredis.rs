@@ -1,29 +1,42 @@
 //! A phpredis `Redis`, read for what the extension's own connection needs.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use ext_php_rs::types::Zval;
 
-use super::exceptions;
 use super::object::{self, bytes, call, text};
 use super::zend::Thrown;
-use crate::store::redis::{Endpoint, Host, Server};
+use super::{exceptions, settings};
+use crate::clock;
+use crate::core::time::{Micros, SECOND};
+use crate::store::StoreError;
+use crate::store::redis::{Endpoint, Host, Options, Server, Transport, connection};
 
-/// How a `Redis` is spoken to.
+/// Where phpredis looks for a server when it was told of none.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:6379";
+
+/// How a `Redis` is spoken to from here on.
 pub enum Handed {
     /// Over the extension's own connection.
     Endpoint(Endpoint, Vec<u8>),
-    /// Through the object: it is under TLS, or may be, and those options cannot be read.
+    /// Through the object: what it takes to reach its server cannot be read from it.
     Object,
 }
 
 /// Reads `object`, which is a `Redis` and nothing that extends it.
 pub fn read(object: &Zval) -> Result<Handed, Thrown> {
     let connected = call(object, "isConnected", vec![])?.is_true();
-    let host = call(object, "getHost", vec![])?; // opens the connection of a lazy object
-    let Some(host) = text(&host).filter(|host| !host.is_empty()) else {
-        return Err(exceptions::config(
-            "$redis was never connected: call connect() or pconnect() before it is handed to a \
-             limiter",
-        ));
+    let host = object::ask(object, "getHost")?; // opens the connection of a lazy object
+    let Some(host) = host.as_ref().and_then(text) else {
+        return if was_given_an_address(object)? {
+            Ok(Handed::Object)
+        } else {
+            Err(exceptions::config(
+                "$redis was never connected: call connect() or pconnect() before it is handed to \
+                 a limiter",
+            ))
+        };
     };
     let port = call(object, "getPort", vec![])?.long().unwrap_or(0);
     let server = match server(&host, port) {
@@ -34,7 +47,51 @@ pub fn read(object: &Zval) -> Result<Handed, Thrown> {
     let database = call(object, "getDbNum", vec![])?.long().unwrap_or(0);
     let database = u32::try_from(database).unwrap_or(0);
     let endpoint = Endpoint { server, user, password, database };
-    Ok(Handed::Endpoint(endpoint, object::prefix(object)?))
+    let prefix = object::prefix(object)?;
+    Ok(if answers(&endpoint) { Handed::Endpoint(endpoint, prefix) } else { Handed::Object })
+}
+
+/// Tells an object that could not connect by itself from one that nobody told to. Both know no host,
+/// but what they complain about is their server's address, and only the first has one that differs
+/// from phpredis' default.
+fn was_given_an_address(object: &Zval) -> Result<bool, Thrown> {
+    match call(object, "ping", vec![]) {
+        Ok(_) => Ok(true),
+        Err(Thrown) => {
+            let exception = object::take_exception().ok_or(Thrown)?;
+            Ok(!object::exception_message(&exception).contains(DEFAULT_ADDRESS))
+        }
+    }
+}
+
+thread_local! {
+    /// Endpoints that were tried, and until when one that did not answer is not tried again.
+    static TRIED: RefCell<HashMap<Endpoint, Option<Micros>>> = RefCell::default();
+}
+
+/// Whether the server answers the extension's own connection. The application's answers it, but that
+/// may be under TLS without its host saying so (`new Redis(['ssl' => ...])`), or from another address.
+/// Both are refused at once; one that is merely slow is the same server.
+fn answers(endpoint: &Endpoint) -> bool {
+    const AGAIN: Micros = 10 * SECOND;
+    let now = clock::steady();
+    let tried =
+        TRIED.with(|tried| tried.try_borrow().ok().and_then(|map| map.get(endpoint).copied()));
+    match tried {
+        Some(None) => return true,
+        Some(Some(until)) if now < until => return false,
+        _ => {}
+    }
+    let mut connection = connection(endpoint, Options { timeout: settings::timeout() });
+    let until = match connection.begin(now).and_then(|()| connection.time()) {
+        Ok(_) => None,
+        Err(StoreError::Timeout { .. }) => return true,
+        Err(_) => Some(now + AGAIN),
+    };
+    TRIED.with(|tried| {
+        tried.try_borrow_mut().map(|mut map| map.insert(endpoint.clone(), until)).ok()
+    });
+    until.is_none()
 }
 
 /// Where a host as phpredis takes it leads; nothing where that is not plain TCP or a unix socket.

@@ -10,9 +10,11 @@ use std::cell::RefCell;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, RwLock};
 
 use ext_php_rs::ffi::_efree;
+use rand::TryRng;
+use rand::rngs::SysRng;
 use zeroize::Zeroizing;
 
 use super::memory::{self, Notice};
@@ -29,14 +31,24 @@ const LONGEST_FILE: usize = 4096;
 /// Wiped when dropped.
 type Secret = Zeroizing<Vec<u8>>;
 
+/// What a salt file held, or why it cannot be used.
+struct File {
+    path: Vec<u8>,
+    read: Result<Secret, String>,
+}
+
 /// What this thread keeps, so that a salt is hashed once and a file read once.
 #[derive(Default)]
 struct Kept {
     prepared: Option<(Secret, Rc<Salt>)>,
-    files: Vec<(Vec<u8>, Result<Secret, String>)>,
+    files: Vec<File>,
 }
 
+// Not used while the module starts: what a thread must drop at its end keeps the library from being
+// unloaded, and Apache's parent upgrades by unloading and loading it.
 thread_local!(static KEPT: RefCell<Kept> = RefCell::default());
+/// Of php.ini. Written at module start alone, so that no reader ever waits.
+static AT_START: RwLock<Option<File>> = RwLock::new(None);
 static RANDOM: OnceLock<[u8; 32]> = OnceLock::new();
 
 /// The salts in force.
@@ -58,8 +70,11 @@ impl Salts {
             return Ok(Self::Static(salt));
         }
         let path = settings::text(SETTING);
-        let salt = if path.is_empty() { Ok(random()) } else { from_file(&path) };
-        salt.map(Self::Static).map_err(|message| exceptions::config(&message))
+        if path.is_empty() {
+            return Ok(Self::Static(random()));
+        }
+        let salt = salt_file(&path).map_err(|message| exceptions::config(&message))?;
+        Ok(Self::Static(prepared(&salt, "rate_limit.salt_file")))
     }
 
     /// The salt of one day.
@@ -73,17 +88,24 @@ impl Salts {
 
 /// Makes the random salt. At module start, so that all workers inherit one.
 pub fn prepare() {
-    RANDOM.get_or_init(rand::random);
+    random_bytes();
 }
 
-/// Reads a salt file and keeps it. At module start for php.ini's, since privileges may be dropped
-/// later.
+/// From the system itself, not the thread's generator, for the reason that stands at [`KEPT`].
+fn random_bytes() -> &'static [u8; 32] {
+    RANDOM.get_or_init(|| {
+        let mut salt = [0; 32];
+        SysRng.try_fill_bytes(&mut salt).expect("the system gives no random bytes");
+        salt
+    })
+}
+
+/// Reads php.ini's salt file and keeps it. At module start, since privileges may be dropped later.
 pub fn read_salt_file(path: &[u8]) {
-    let read = read(path);
-    if let Err(error) = &read {
-        log::warn(error);
+    let file = File::read(path);
+    if let Ok(mut at_start) = AT_START.write() {
+        *at_start = Some(file);
     }
-    KEPT.with_borrow_mut(|kept| kept.files.push((path.to_vec(), read)));
 }
 
 impl Kept {
@@ -98,10 +120,34 @@ impl Kept {
             }
         }
     }
+}
 
-    fn file(&self, path: &[u8]) -> Option<Result<Secret, String>> {
-        self.files.iter().find(|(kept, _)| kept == path).map(|(_, read)| read.clone())
+impl File {
+    fn read(path: &[u8]) -> Self {
+        let read = read(path);
+        if let Err(error) = &read {
+            log::warn(error);
+        }
+        Self { path: path.to_vec(), read }
     }
+}
+
+/// The salt in the file at `path`, which is read once.
+fn salt_file(path: &[u8]) -> Result<Secret, String> {
+    let known = |file: &&File| file.path == path;
+    let at_start = AT_START.try_read().ok();
+    if let Some(file) = at_start.as_deref().and_then(Option::as_ref).filter(known) {
+        return file.read.clone();
+    }
+    let kept = KEPT.with(|kept| {
+        Some(kept.try_borrow().ok()?.files.iter().find(known)?.read.clone()) // as above
+    });
+    kept.unwrap_or_else(|| {
+        let file = File::read(path);
+        let read = file.read.clone();
+        KEPT.with(|kept| kept.try_borrow_mut().map(|mut kept| kept.files.push(file)).ok());
+        read
+    })
 }
 
 /// The salt, hashed for use. A signal handler may enter here while the cell is in use; then it is
@@ -120,19 +166,7 @@ fn random() -> Rc<Salt> {
              salt until the next start, and hosts will not agree on them",
         );
     }
-    prepared(RANDOM.get_or_init(rand::random), "")
-}
-
-fn from_file(path: &[u8]) -> Result<Rc<Salt>, String> {
-    let known = KEPT.with(|kept| kept.try_borrow().ok().and_then(|kept| kept.file(path)));
-    let salt = match known {
-        Some(known) => known?,
-        None => {
-            read_salt_file(path);
-            read(path)?
-        }
-    };
-    Ok(prepared(&salt, "rate_limit.salt_file"))
+    prepared(random_bytes(), "")
 }
 
 /// Lends the variable as PHP's `getenv()` sees it. One that is set and empty counts as not set: an

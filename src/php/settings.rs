@@ -22,6 +22,9 @@ use crate::store::redis::{ClockMode, Layout};
 
 /// ZEND_INI_STAGE_STARTUP of zend_ini.h: php.ini and the command line.
 const STARTUP: c_int = 1;
+/// ZEND_INI_STAGE_DEACTIVATE: at a request's end the engine puts back what was in force before the
+/// request tried to change it, also where that was refused.
+const DEACTIVATE: c_int = 8;
 
 /// Takes a value (and the stage), or says the rule that it breaks.
 type Take = fn(&[u8], c_int) -> Result<(), &'static str>;
@@ -135,7 +138,7 @@ fn salt_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
 
 fn salt_file_is(value: &[u8], stage: c_int) -> Result<(), &'static str> {
     if stage == STARTUP && !value.is_empty() {
-        salt::read_salt_file(value); // now, since privileges may be dropped later
+        salt::read_salt_file(value); // kept, and logged if it fails
     }
     Ok(())
 }
@@ -157,7 +160,7 @@ fn clock_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
 }
 
 fn at_startup(stage: c_int) -> Result<(), &'static str> {
-    if stage == STARTUP { Ok(()) } else { Err("can only be set in php.ini") }
+    if matches!(stage, STARTUP | DEACTIVATE) { Ok(()) } else { Err("can only be set in php.ini") }
 }
 
 /// What happens when a store cannot answer.
@@ -245,7 +248,7 @@ unsafe extern "C" fn on_modify(
             // SAFETY: the engine passes the entry that changes.
             let name = unsafe { (*entry).name };
             // SAFETY: an entry has a name.
-            refuse(unsafe { value::bytes(name) }, value, rule);
+            refuse(unsafe { value::bytes(name) }, value, rule, stage);
             -1
         }
         Err(_) => -1,
@@ -253,9 +256,10 @@ unsafe extern "C" fn on_modify(
 }
 
 #[cold]
-fn refuse(name: &[u8], value: &[u8], rule: &str) {
+fn refuse(name: &[u8], value: &[u8], rule: &str, stage: c_int) {
     let show = String::from_utf8_lossy;
     let secret = name == SALT_NAME.to_bytes(); // somebody took it for the place of a salt
     let value = if secret { "***".into() } else { show(value) };
-    log::warn(&format!("{} = \"{value}\" {rule}; it is ignored", show(name)));
+    let message = format!("{} = \"{value}\" {rule}; it is ignored", show(name));
+    if stage == STARTUP { log::warn(&message) } else { log::warn_in_request(message) }
 }

@@ -47,18 +47,22 @@ pub const fn value(value: zend_value, type_info: u32) -> zval {
     }
 }
 
+/// A bool.
 pub fn bool(on: bool) -> zval {
     value(zend_value { lval: 0 }, if on { IS_TRUE } else { IS_FALSE })
 }
 
+/// An int.
 pub fn long(lval: zend_long) -> zval {
     value(zend_value { lval }, IS_LONG)
 }
 
+/// A float.
 pub fn double(dval: f64) -> zval {
     value(zend_value { dval }, IS_DOUBLE)
 }
 
+/// Null.
 pub fn null() -> zval {
     value(zend_value { lval: 0 }, IS_NULL)
 }
@@ -86,6 +90,7 @@ pub fn new_string(bytes: &[u8]) -> zval {
 pub struct Map(ZBox<ZendHashTable>);
 
 impl Map {
+    /// An empty one.
     pub fn new() -> Self {
         Self(ZendHashTable::new())
     }
@@ -97,14 +102,17 @@ impl Map {
         self
     }
 
+    /// Adds a string.
     pub fn text(self, name: &str, value: &str) -> Self {
         self.put(name, new_string(value.as_bytes()))
     }
 
+    /// Adds an int, at most PHP's largest.
     pub fn number(self, name: &str, value: u64) -> Self {
         self.put(name, long(value as i64))
     }
 
+    /// The array.
     pub fn done(self) -> zval {
         value(zend_value { arr: self.0.into_raw() }, IS_ARRAY_EX)
     }

@@ -20,7 +20,7 @@ use crate::core::limit::Limit;
 use crate::core::time::{Micros, SECOND};
 use crate::limiter::Decision;
 
-static VERDICT: Class = Class::unknown();
+static VERDICT: Class = Class::not_yet();
 const READONLY: u32 = 1 << 7; // ZEND_ACC_READONLY of zend_compile.h
 
 /// What a policy is called in the headers when the caller gives no name.

@@ -33,6 +33,13 @@ unsafe extern "C" {
         doc_comment: *mut zend_string,
         type_: zend_type,
     ) -> *mut zend_property_info;
+    // Zend/zend_hash.h
+    pub fn _zend_hash_init(
+        table: *mut HashTable,
+        size: u32,
+        destructor: Option<unsafe extern "C" fn(*mut zval)>,
+        persistent: bool,
+    );
     // Zend/zend_attributes.h
     pub fn zend_add_attribute(
         attributes: *mut *mut HashTable,
@@ -67,41 +74,26 @@ unsafe extern "C" {
 #[derive(Debug)]
 pub struct Thrown;
 
-/// A class of ours, known from module start on.
-pub struct Class(AtomicPtr<zend_class_entry>);
+/// Something of the engine's that is known from module start on: a class of ours, a permanent string.
+pub struct Known<T>(AtomicPtr<T>);
 
-impl Class {
-    pub const fn unknown() -> Self {
+impl<T> Known<T> {
+    pub const fn not_yet() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// The class entry; null before module start.
-    pub fn get(&self) -> *mut zend_class_entry {
+    /// Null before module start.
+    pub fn get(&self) -> *mut T {
         self.0.load(Relaxed) // written at module start, before any worker or thread exists
     }
 
-    pub fn set(&self, class: *mut zend_class_entry) {
-        self.0.store(class, Relaxed); // as above
+    pub fn set(&self, known: *mut T) {
+        self.0.store(known, Relaxed); // as above
     }
 }
 
-/// A permanent string, known from module start on.
-pub struct StringCell(AtomicPtr<zend_string>);
-
-impl StringCell {
-    pub const fn unset() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
-    }
-
-    /// The string; null before module start.
-    pub fn get(&self) -> *mut zend_string {
-        self.0.load(Relaxed) // as for classes
-    }
-
-    pub fn set(&self, text: &str) {
-        self.0.store(interned(text), Relaxed); // as for classes
-    }
-}
+/// A class of ours.
+pub type Class = Known<zend_class_entry>;
 
 /// Keeps the first argument of a method out of stack traces. At module start.
 pub fn sensitive_first_argument(class: &mut zend_class_entry, method: &str) {
@@ -115,7 +107,7 @@ pub fn sensitive_first_argument(class: &mut zend_class_entry, method: &str) {
     let attributes = unsafe { &raw mut (*function.as_ptr()).common.attributes };
     // SAFETY: as above.
     unsafe {
-        zend_add_attribute(attributes, interned("sensitiveparameter"), 0, PERSISTENT, FIRST, 0)
+        zend_add_attribute(attributes, interned("SensitiveParameter"), 0, PERSISTENT, FIRST, 0)
     };
 }
 

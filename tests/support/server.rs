@@ -23,19 +23,43 @@ pub struct Server {
 
 impl Server {
     pub fn redis() -> Self {
-        Self::start("redis-server", &[])
+        Self::with(&[])
+    }
+
+    /// Starts a server with more `arguments`: Redis, or what RATE_LIMIT_TEST_SERVER names.
+    pub fn with(arguments: &[&str]) -> Self {
+        Self::start(&program(), arguments)
     }
 
     /// Starts `program` with more `arguments` and waits until it answers.
     pub fn start(program: &str, arguments: &[&str]) -> Self {
+        Self::launch(program, temporary_directory(), arguments)
+    }
+
+    /// Starts a sentinel that watches `master` under the name `main`.
+    pub fn sentinel(master: &Self) -> Self {
         let directory = temporary_directory();
+        let file = directory.join("sentinel.conf");
+        let watch = format!(
+            "sentinel monitor main 127.0.0.1 {} 1\n\
+             sentinel down-after-milliseconds main 500\n\
+             sentinel failover-timeout main 3000\n",
+            master.port
+        );
+        std::fs::write(&file, watch).unwrap();
+        Self::launch(&program(), directory, &[file.to_str().unwrap(), "--sentinel"])
+    }
+
+    fn launch(program: &str, directory: PathBuf, arguments: &[&str]) -> Self {
         let port = free_port();
-        let mut command = Command::new(program);
+        // A test that is killed drops nothing; the kernel ends the server with it.
+        let mut command = Command::new("setpriv");
         command
+            .args(["--pdeathsig", "KILL", program])
+            .args(arguments) // a configuration file comes first
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--unixsocket", directory.join("socket").to_str().unwrap()])
             .args(["--dir", directory.to_str().unwrap(), "--save", "", "--appendonly", "no"])
-            .args(arguments)
             .stdout(Stdio::null());
         let child = command.spawn().unwrap_or_else(|error| panic!("{program}: {error}"));
         let server = Self { command, child, directory, port };
@@ -43,10 +67,15 @@ impl Server {
         server
     }
 
-    /// Kills the server and starts it anew, empty.
-    pub fn restart(&mut self) {
+    /// Kills the server.
+    pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Kills the server and starts it anew, empty.
+    pub fn restart(&mut self) {
+        self.kill();
         self.child = self.command.spawn().unwrap();
         self.wait();
     }
@@ -120,7 +149,7 @@ impl Admin {
         }
         stream.write_all(&request).unwrap();
         // The end of a reply of unknown shape is found by asking for one that is known.
-        stream.write_all(b"*2\r\n$4\r\nECHO\r\n$7\r\n<<end>>\r\n").unwrap();
+        stream.write_all(b"*2\r\n$4\r\nPING\r\n$7\r\n<<end>>\r\n").unwrap();
         let mut reply = Vec::new();
         let end = b"$7\r\n<<end>>\r\n";
         while !reply.ends_with(end) {
@@ -161,6 +190,10 @@ impl Admin {
     }
 }
 
+fn program() -> String {
+    std::env::var("RATE_LIMIT_TEST_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
+}
+
 /// A new directory for one test.
 pub fn temporary_directory() -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -171,7 +204,8 @@ pub fn temporary_directory() -> PathBuf {
     directory
 }
 
-/// A TCP port that nobody listens on.
+/// A TCP port that nobody listens on, low enough that a Cluster's bus port, 10000 above, exists.
 pub fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+    let port = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+    std::iter::repeat_with(port).find(|&port| port < 55_000).unwrap()
 }

@@ -15,8 +15,6 @@ use super::socket::{Deadline, Failure, Socket};
 
 /// Number of slots.
 const SLOTS: u16 = 16_384;
-/// How often one call follows a redirection.
-const MOST_REDIRECTIONS: usize = 5;
 /// How long a slot in the middle of a move is given, before the call is made again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(2);
 
@@ -45,7 +43,8 @@ impl Cluster {
         self.links.values().all(Link::is_ours)
     }
 
-    /// Sends a command to the server of `key`'s slot, wherever it has gone, and reads the reply.
+    /// Sends a command to the server of `key`'s slot, wherever it has gone, or to any server where
+    /// the command has no key, and reads the reply.
     pub(super) fn exchange<R>(
         &mut self,
         key: &[u8],
@@ -54,12 +53,12 @@ impl Cluster {
         deadline: &Deadline,
         read: &mut impl FnMut(&Reply<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        let mut node = self.node(slot(key))?;
+        let mut node = self.node(key)?;
         let mut result = self.link(&node, endpoint, deadline)?.exchange(encode, deadline, read);
-        for _ in 0..MOST_REDIRECTIONS {
-            let Err(Failure::Server(message)) = &result else { break };
-            let message = message.clone();
-            match redirection(&message, &node) {
+        loop {
+            let Err(Failure::Server(message)) = &result else { return result };
+            match redirection(message, &node) {
+                None => return result,
                 Some(Redirection::Moved(to)) => {
                     self.learn(&to, endpoint, deadline)?;
                     node = to;
@@ -71,11 +70,10 @@ impl Cluster {
                     continue;
                 }
                 Some(Redirection::TryAgain) => std::thread::sleep(TRY_AGAIN_AFTER),
-                None => break,
             }
+            deadline.left()?;
             result = self.link(&node, endpoint, deadline)?.exchange(encode, deadline, read);
         }
-        result
     }
 
     /// Sends a command that has no key to every server that was asked before: a script that is
@@ -90,12 +88,16 @@ impl Cluster {
         self.links.values_mut().for_each(Link::wipe);
     }
 
-    fn node(&self, slot: u16) -> Result<Host, Failure> {
+    /// The server of a key; without a key, any that answered, since one that is down must not stop
+    /// what concerns the others.
+    fn node(&self, key: &[u8]) -> Result<Host, Failure> {
+        let slot = slot(key);
         let holds = |(first, last, _): &&(u16, u16, Host)| (*first..=*last).contains(&slot);
-        match self.ranges.iter().find(holds) {
-            Some((_, _, host)) => Ok(host.clone()),
-            None => Err(Failure::Server(format!("CLUSTERDOWN no server has slot {slot}"))),
-        }
+        let host = match key {
+            [] => self.links.keys().next(),
+            _ => self.ranges.iter().find(holds).map(|(_, _, host)| host),
+        };
+        host.cloned().ok_or_else(|| Failure::Server(format!("CLUSTERDOWN nobody has slot {slot}")))
     }
 
     fn link(

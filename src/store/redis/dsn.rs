@@ -8,7 +8,9 @@
 //! ```
 //!
 //! Each may end in `?prefix=...`; `rediss` also knows `ca`, `cert` and `key`, paths of PEM files.
-//! Reserved characters are percent-encoded. IPv6 addresses stand in brackets.
+//! Reserved characters are percent-encoded. IPv6 addresses stand in brackets. The nodes of a Cluster
+//! and the servers behind Sentinel are reached without TLS; the credentials are the servers', and the
+//! sentinels are asked without any.
 
 use super::endpoint::{Endpoint, Host, Server, TlsFiles};
 

@@ -16,6 +16,8 @@ use crate::{clock, process};
 const IDLE: Micros = 10;
 /// Room for a reply to begin with; a script's is a tenth of it.
 const ROOM: usize = 1024;
+/// How much of a server's error is passed on, in bytes.
+const LONGEST_MESSAGE: usize = 256;
 
 /// What carries the bytes.
 #[derive(Debug)]
@@ -140,7 +142,7 @@ impl Link {
             match resp::parse(&self.reply[..filled]) {
                 Ok(None) => {}
                 Ok(Some((Reply::One(Value::Error(text)), used))) if used == filled => {
-                    return Err(Failure::Server(String::from_utf8_lossy(text).into_owned()));
+                    return Err(Failure::Server(printable(text)));
                 }
                 Ok(Some((reply, used))) if used == filled => return read(&reply),
                 Ok(Some(_)) => return Err(Failure::Protocol("more than one reply".to_owned())),
@@ -148,6 +150,11 @@ impl Link {
             }
         }
     }
+}
+
+/// A server's text, fit for one line of a log.
+fn printable(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(LONGEST_MESSAGE)]).replace(char::is_control, " ")
 }
 
 /// An error about `AUTH` may quote its arguments: only the code is kept.

@@ -1,7 +1,7 @@
 //! The part of the Redis protocol (RESP2) that a limiter speaks: commands of plain strings, and
 //! replies of at most one flat array. Anything longer or deeper is no reply to what was sent.
 
-use super::decimal::Decimal;
+use super::decimal::{Decimal, PAIRS};
 
 /// Most elements of an array.
 pub(super) const MOST_ELEMENTS: usize = 8;
@@ -16,18 +16,29 @@ pub(super) fn encode(out: &mut Vec<u8>, parts: &[&[u8]]) {
 
 /// Appends the head of a command of `parts` strings.
 pub(super) fn command(out: &mut Vec<u8>, parts: usize) {
-    out.push(b'*');
-    out.extend_from_slice(Decimal::unsigned(parts as u64).as_bytes());
-    out.extend_from_slice(b"\r\n");
+    head(out, b'*', parts);
 }
 
 /// Appends one string of a command.
 pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.push(b'$');
-    out.extend_from_slice(Decimal::unsigned(bytes.len() as u64).as_bytes());
-    out.extend_from_slice(b"\r\n");
+    head(out, b'$', bytes.len());
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
+}
+
+fn head(out: &mut Vec<u8>, kind: u8, length: usize) {
+    match length {
+        0..=9 => out.extend_from_slice(&[kind, b'0' + length as u8, b'\r', b'\n']),
+        10..=99 => {
+            let [tens, ones] = PAIRS[length];
+            out.extend_from_slice(&[kind, tens, ones, b'\r', b'\n']);
+        }
+        _ => {
+            out.push(kind);
+            out.extend_from_slice(Decimal::unsigned(length as u64).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
 }
 
 /// One value of a reply.
@@ -133,7 +144,19 @@ fn line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, &'static str> {
 }
 
 fn number(text: &[u8]) -> Result<i64, &'static str> {
-    std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).ok_or("a number that is none")
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let add = |number: i64, &byte: &u8| match byte {
+        // Downwards, since the least number has no positive counterpart.
+        b'0'..=b'9' => number.checked_mul(10)?.checked_sub(i64::from(byte - b'0')),
+        _ => None,
+    };
+    let number = if digits.is_empty() { None } else { digits.iter().try_fold(0, add) };
+    number
+        .and_then(|number| if negative { Some(number) } else { number.checked_neg() })
+        .ok_or("a number that is none")
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Deadline {
     }
 
     /// What is left, never 0.
-    fn left(&self) -> Result<Micros, Failure> {
+    pub(super) fn left(&self) -> Result<Micros, Failure> {
         let passed = clock::steady().saturating_sub(self.started);
         self.timeout.checked_sub(passed).filter(|&left| left > 0).ok_or(Failure::Timeout)
     }

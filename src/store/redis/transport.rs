@@ -21,7 +21,7 @@ pub trait Transport {
     fn begin(&mut self, started: Micros) -> Result<(), StoreError>;
 
     /// Runs a script with `EVALSHA`; on `NOSCRIPT`, and on that alone, loads it and repeats the call
-    /// once. Fills `reply` with the integers that the script returned.
+    /// once. Fills `reply` with the integers that the script returned. There is at least one key.
     ///
     /// # Errors
     /// [`StoreError`] where there is no answer, the answer is an error, or it is not an array of

@@ -51,6 +51,7 @@
 //! | after a log slot's tag | an empty log, first to be evicted |
 //! | after lines were claimed, before the word | garbage (9), freed by the next holder of the stripe |
 //! | after the word, before old lines were freed | the same |
+//! | while a file is prepared | a file of another name, removed by the next who prepares one |
 //! | holding a stripe | its lock passes to the next who asks (`EOWNERDEAD`), who first frees garbage |
 //!
 //! # Where it must not be used
@@ -67,7 +68,7 @@ use super::segment::Mutex;
 /// "rlimit" and two zero bytes, as a little-endian number.
 pub(super) const MAGIC: u64 = 0x0000_7469_6d69_6c72;
 /// Changes whenever anything in this file does.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Locks. Enough that two of 16 workers rarely meet, few enough to write at creation.
 pub(super) const STRIPES: usize = 512;
@@ -96,6 +97,8 @@ pub(super) struct Header {
     pub key: [AtomicU64; 2],
     /// What the wall clock was ahead of the boot's when the region was made, microseconds.
     pub anchor: AtomicU64,
+    /// A hash of the six words above.
+    pub seal: AtomicU64,
     pub stats: Stats,
     pub hands: Hands,
     pub breakers: [Breaker; BREAKERS],
@@ -129,6 +132,9 @@ pub(super) struct Stripe {
     pub slot: AtomicU32,
     /// A line that was free when a holder last looked, a hint.
     pub line: AtomicU32,
+    /// A hash of the stripe's number under the region's key: that this is a lock, and not what
+    /// something else wrote over it.
+    pub seal: AtomicU64,
 }
 
 /// One counter. See [`super::counters`] for the word.

@@ -96,6 +96,9 @@ impl<'a> Logs<'a> {
         holding.changing(number);
         let slot = self.pool.slot(number).expect("a slot that was found");
         let log = LogWord::read(slot.word.load(Relaxed)); // written with the stripe held
+        // Of a log that is longer than all lines together nothing can be right.
+        let possible = log.lines() as usize <= self.pool.lines.len();
+        let log = if possible { log } else { LogWord::default() };
         Open { logs: self, stripe: holding.stripe, slot, number, log }
     }
 

@@ -6,6 +6,7 @@
 mod breaker;
 mod counters;
 mod deny;
+mod file;
 mod flags;
 mod host;
 mod key_ring;
@@ -13,6 +14,8 @@ mod layout;
 mod lines;
 mod log_word;
 mod logs;
+#[cfg(test)]
+mod model;
 mod rank;
 mod region;
 mod segment;
@@ -35,6 +38,7 @@ use crate::core::log;
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
+pub use file::FileProblem;
 pub use flags::Flags;
 pub use key_ring::{Kept, KeyName, KeyRing};
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};

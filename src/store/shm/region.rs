@@ -1,13 +1,19 @@
 //! The region: mapped once, before workers are forked, and looked at by all of them.
 
+use std::hash::Hasher as _;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use portable_atomic::AtomicU128;
 use rand::TryRng;
 use rand::rngs::SysRng;
+use siphasher::sip::SipHasher13;
 
+use super::file::{self, FileProblem};
 use super::layout::{
     CounterBucket, DenyBucket, Header, LINE_BYTES, Line, LogBucket, LogSlot, MAGIC, Plan, Stripe,
     VERSION,
@@ -52,6 +58,14 @@ pub enum RegionError {
     /// No random key, or no locks.
     #[error("shared memory cannot be prepared: {0}")]
     Prepare(io::Error),
+    /// The file cannot be used.
+    #[error("rate_limit.memory_file: {}: {problem}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: FileProblem,
+    },
 }
 
 /// What is used, for the operator. Counts may be off by one for each worker that was killed.
@@ -86,6 +100,7 @@ pub struct Share {
 /// Shared memory that holds limiter state. Unmapped when dropped.
 pub struct Region {
     size: usize,
+    pub(super) notice: Option<String>,
     key: [u64; 2],
     anchor: Micros,
     pub(super) header: Section<Header>,
@@ -93,7 +108,7 @@ pub struct Region {
     pub(super) denials: Section<DenyBucket>,
     pub(super) counters: Section<CounterBucket>,
     pub(super) logs: Section<LogBucket>,
-    pub(super) owners: Section<std::sync::atomic::AtomicU32>,
+    pub(super) owners: Section<AtomicU32>,
     pub(super) lines: Section<Line>,
     /// Last: the sections above lie in it.
     _segment: Segment,
@@ -113,11 +128,77 @@ impl Region {
             return Err(RegionError::Processor);
         }
         segment::watch_forks();
-        let segment =
-            Segment::anonymous(size).map_err(|source| RegionError::Map { size, source })?;
+        match &config.file {
+            Some(path) => file::open(path, size),
+            None => {
+                let segment =
+                    Segment::anonymous(size).map_err(|source| RegionError::Map { size, source })?;
+                Self::new(segment, size, 0).map_err(RegionError::Prepare)
+            }
+        }
+    }
+
+    /// Makes a region of zero bytes, in boot `boot`.
+    pub(super) fn new(segment: Segment, size: usize, boot: u128) -> io::Result<Self> {
         let mut region = Self::over(segment, size);
-        region.prepare().map_err(RegionError::Prepare)?;
+        region.key = random().map_err(io::Error::other)?;
+        region.anchor = clock::wall().wrapping_sub(clock::steady());
+        for (number, stripe) in region.stripes.iter().enumerate() {
+            // SAFETY: nobody else has this memory yet, and it is prepared once.
+            unsafe { stripe.lock.init()? };
+            stripe.seal.store(region.stripe_seal(number), Relaxed); // published by the magic
+        }
+        let header = &region.header[0];
+        let words = [
+            size as u64,
+            boot as u64,
+            (boot >> 64) as u64,
+            region.key[0],
+            region.key[1],
+            region.anchor,
+        ];
+        for (field, word) in header.sealed().into_iter().zip(words) {
+            field.store(word, Relaxed); // published by the magic
+        }
+        header.version.store(VERSION, Relaxed); // as above
+        header.seal.store(seal(&words), Relaxed); // as above
+        // Release: pairs with the Acquire in `existing`.
+        header.magic.store(MAGIC, Release);
         Ok(region)
+    }
+
+    /// Takes what is mapped for a region of boot `boot`, or says why it is none.
+    pub(super) fn existing(segment: Segment, size: usize, boot: u128) -> Result<Self, String> {
+        let mut region = Self::over(segment, size);
+        let header = &region.header[0];
+        // Acquire: pairs with the Release in `new`; so that everything else is there.
+        if header.magic.load(Acquire) != MAGIC {
+            return Err("was never finished".into());
+        }
+        let version = header.version.load(Relaxed); // published by the magic, as the rest
+        if version != VERSION {
+            return Err(format!("has layout version {version}, and this build {VERSION}"));
+        }
+        let words = header.sealed().map(|field| field.load(Relaxed));
+        let [of_size, low, high, key @ .., anchor] = words;
+        if header.seal.load(Relaxed) != seal(&words) || of_size != size as u64 {
+            return Err("has a damaged header".into());
+        }
+        if (u128::from(high) << 64 | u128::from(low)) != boot {
+            return Err("is from before this host was started".into());
+        }
+        (region.key, region.anchor) = (key, anchor);
+        let intact = |(n, stripe): (usize, &Stripe)| {
+            stripe.seal.load(Relaxed) == region.stripe_seal(n) // published by the magic
+        };
+        if !region.stripes.iter().enumerate().all(intact) {
+            return Err("has damaged locks".into());
+        }
+        Ok(region)
+    }
+
+    fn stripe_seal(&self, number: usize) -> u64 {
+        SipHasher13::new_with_keys(self.key[0], self.key[1]).hash(&number.to_le_bytes())
     }
 
     fn over(segment: Segment, size: usize) -> Self {
@@ -141,6 +222,7 @@ impl Region {
         let (key, anchor) = ([0; 2], 0);
         Self {
             size,
+            notice: None,
             key,
             anchor,
             header,
@@ -154,24 +236,10 @@ impl Region {
         }
     }
 
-    /// Makes zero bytes a region.
-    fn prepare(&mut self) -> io::Result<()> {
-        for stripe in &*self.stripes {
-            // SAFETY: nobody else has this memory yet, and it is prepared once.
-            unsafe { stripe.lock.init()? };
-        }
-        self.key = random().map_err(io::Error::other)?;
-        self.anchor = clock::wall().wrapping_sub(clock::steady());
-        let header = &self.header[0];
-        // Relaxed: published by the magic.
-        header.version.store(VERSION, Relaxed);
-        header.size.store(self.size as u64, Relaxed);
-        header.key[0].store(self.key[0], Relaxed);
-        header.key[1].store(self.key[1], Relaxed);
-        header.anchor.store(self.anchor, Relaxed);
-        // Release: pairs with the Acquire of whoever opens this region by its file.
-        header.magic.store(MAGIC, Release);
-        Ok(())
+    /// What the operator should read: that something in the file was thrown away.
+    #[must_use]
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// The time by this region's clock: microseconds since the Unix epoch, set to the wall clock
@@ -197,7 +265,7 @@ impl Region {
     #[must_use]
     pub fn usage(&self) -> Usage {
         let stats = &self.header[0].stats;
-        let share = |used: &std::sync::atomic::AtomicU64, of: usize| Share {
+        let share = |used: &AtomicU64, of: usize| Share {
             // A statistic, which may lag behind a killed worker and so even fall below 0.
             used: (used.load(Relaxed) as i64).clamp(0, of as i64) as u64,
             of: of as u64,
@@ -217,6 +285,21 @@ impl Region {
             evicted_live: stats.evicted_live.load(Relaxed),
         }
     }
+}
+
+impl Header {
+    /// The fields that the seal covers.
+    fn sealed(&self) -> [&AtomicU64; 6] {
+        let ([low, high], [a, b]) = (&self.boot, &self.key);
+        [&self.size, low, high, a, b, &self.anchor]
+    }
+}
+
+/// A hash that shows damage, and keeps nothing secret.
+fn seal(words: &[u64; 6]) -> u64 {
+    let mut hasher = SipHasher13::new();
+    words.iter().for_each(|&word| hasher.write_u64(word));
+    hasher.finish()
 }
 
 fn random() -> Result<[u64; 2], rand::rngs::SysError> {

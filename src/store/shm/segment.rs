@@ -1,12 +1,14 @@
 //! Every system call and every C call of this module: mapping, locks, forks.
 
 use std::cell::UnsafeCell;
+use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use libc::{c_int, pthread_mutex_t, pthread_mutexattr_t};
 
@@ -40,16 +42,17 @@ const PTHREAD_MUTEX_ROBUST: c_int = 1;
 /// Makes [`crate::process::generation`] count this process's forks from now on. Calling it again
 /// changes nothing.
 pub fn watch_forks() {
-    static ONCE: Once = Once::new();
     extern "C" fn child() {
         crate::process::forked();
     }
-    ONCE.call_once(|| {
-        // SAFETY: `child` does nothing but add to an atomic, which is safe after fork in any process.
-        // Out of memory is the only failure; then a connection may be taken for its parent's, as
-        // if this were never called.
+    // Not a `Once`: a child that is forked while another thread is in it would wait for ever.
+    static DONE: AtomicBool = AtomicBool::new(false);
+    // Relaxed: it orders nothing.
+    if !DONE.swap(true, Relaxed) {
+        // SAFETY: `child` does nothing but add to an atomic, which is safe after a fork in any
+        // process. Out of memory is the only failure; then it is as if this were never called.
         unsafe { pthread_atfork(None, None, Some(child)) };
-    });
+    }
 }
 
 /// A mapping that is shared with other processes, unmapped when dropped.
@@ -67,6 +70,12 @@ impl Segment {
     /// Maps `size` zero bytes, shared with the children of this process and nobody else.
     pub fn anonymous(size: usize) -> io::Result<Self> {
         Self::map(size, libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+    }
+
+    /// Maps the first `size` bytes of `file`, which must have them: touching what a file does not have
+    /// ends in a signal.
+    pub fn file(file: &File, size: usize) -> io::Result<Self> {
+        Self::map(size, libc::MAP_SHARED, file.as_raw_fd())
     }
 
     fn map(size: usize, flags: c_int, file: c_int) -> io::Result<Self> {
@@ -105,6 +114,44 @@ impl Drop for Segment {
         // SAFETY: this is the mapping that `map` made, and sections do not outlive it.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
     }
+}
+
+/// Gives `file` `size` bytes and the space for them, so that a full file system says so now.
+pub(super) fn reserve(file: &File, size: usize) -> io::Result<()> {
+    let size = libc::off_t::try_from(size).map_err(io::Error::other)?;
+    // SAFETY: an open file of ours; nothing in memory is touched.
+    check(unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, size) })
+}
+
+/// A file that is locked against everybody else who asks, until this is dropped.
+pub(super) struct LockedFile<'a>(&'a File);
+
+impl<'a> LockedFile<'a> {
+    /// `None`: somebody else has it locked.
+    pub fn new(file: &'a File) -> io::Result<Option<Self>> {
+        // SAFETY: an open file of ours; nothing in memory is touched.
+        match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+            0 => Ok(Some(Self(file))),
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                error => Err(error),
+            },
+        }
+    }
+}
+
+impl Drop for LockedFile<'_> {
+    /// Closing would not do: a child that was forked meanwhile has the file open too.
+    fn drop(&mut self) {
+        // SAFETY: an open file of ours; nothing in memory is touched.
+        unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
+    }
+}
+
+/// The user whose rights this process has.
+pub(super) fn effective_user() -> u32 {
+    // SAFETY: cannot fail and touches nothing.
+    unsafe { libc::geteuid() }
 }
 
 /// A slice of a segment.

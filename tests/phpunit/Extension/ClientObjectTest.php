@@ -115,6 +115,71 @@ final class ClientObjectTest extends TestCase
         self::assertSame(9, (new \SlidingWindowLog($lazy, 10, 60))->check('one')['remaining']);
     }
 
+    public function test_an_object_that_connects_by_itself_and_cannot_is_answered_by_the_policy(): void
+    {
+        foreach ([\Redis::class, (new class extends \Redis {})::class] as $client) {
+            $lazy = fn (): \Redis => new $client(['host' => '127.0.0.1', 'port' => 1]);
+            $open = new \SlidingWindowLog($lazy(), 10, 60, OnFailure::Open);
+            self::assertTrue($open->check('one')['allowed']);
+            try {
+                (new \SlidingWindowLog($lazy(), 10, 60))->check('one');
+                self::fail('no exception');
+            } catch (StoreException $exception) {
+                self::assertInstanceOf(\RedisException::class, $exception->getPrevious());
+            }
+        }
+    }
+
+    /** @return list<array{\Closure(int): \Redis}> */
+    public static function clientsUnderTls(): array
+    {
+        $options = ['verify_peer' => false, 'verify_peer_name' => false];
+        return [
+            [function (int $port) use ($options): \Redis {
+                $redis = new \Redis();
+                $redis->connect('tls://127.0.0.1', $port, 1, null, 0, 0, ['stream' => $options]);
+                return $redis;
+            }],
+            [fn (int $port): \Redis => new \Redis(['host' => '127.0.0.1', 'port' => $port, 'ssl' => $options])],
+            [function (int $port) use ($options): \Redis {
+                $redis = new \Redis(['host' => '127.0.0.1', 'port' => $port, 'ssl' => $options]);
+                $redis->ping();
+                return $redis;
+            }],
+        ];
+    }
+
+    #[DataProvider('clientsUnderTls')]
+    public function test_an_object_under_tls_works_however_it_was_made(\Closure $client): void
+    {
+        $redis = $client($this->server->tlsPort());
+        foreach ([\SlidingWindowLog::class, \SlidingWindowCounter::class] as $class) {
+            self::assertSame(9, (new $class($redis, 10, 31_536_000))->check('one')['remaining']);
+            self::assertSame(8, (new $class($this->server->dsn(), 10, 31_536_000))->check('one')['remaining']);
+        }
+    }
+
+    public function test_a_cluster_object_counts_on_keys_of_one_slot(): void
+    {
+        [$one, $two] = RedisServer::cluster();
+        $redis = new \RedisCluster(null, ["127.0.0.1:$one->port"]);
+        $redis->setOption(\Redis::OPT_PREFIX, 'app:');
+        foreach ([\SlidingWindowLog::class, \SlidingWindowCounter::class] as $class) {
+            $limiter = new $class($redis, 10, 31_536_000);
+            foreach (['', 'a{b}c', '}x', 'one', 'two', 'three'] as $identity) {
+                self::assertSame(9, $limiter->check($identity)['remaining']);
+                $redis->script("127.0.0.1:$one->port", 'flush');
+                $redis->script("127.0.0.1:$two->port", 'flush');
+                self::assertSame(8, $limiter->check($identity)['remaining']);
+                $limiter->reset($identity);
+                self::assertSame(10, $limiter->peek($identity)->remaining);
+            }
+        }
+        $redis->multi();
+        $this->expectException(ConfigException::class);
+        (new \SlidingWindowLog($redis, 10, 60))->check('one');
+    }
+
     public function test_a_test_double_is_asked_itself(): void
     {
         $double = $this->createMock(\Redis::class);

@@ -14,15 +14,56 @@ final class RedisServer
     private readonly string $folder;
     private ?Server $server;
 
-    public function __construct()
+    /** @param list<string> $options */
+    public function __construct(array $options = [])
     {
         $this->folder = Server::folder();
         $this->socket = "$this->folder/redis.sock";
-        $this->server = Server::redis($this->folder);
+        $this->port = self::freePort();
+        $this->server = Server::redis($this->folder, ['--port', (string) $this->port, ...$options]);
+    }
+
+    /** Opens a port under TLS, with a certificate that nobody has signed. */
+    public function tlsPort(): int
+    {
+        $key = openssl_pkey_new();
+        $request = openssl_csr_new(['commonName' => '127.0.0.1'], $key);
+        openssl_x509_export_to_file(openssl_csr_sign($request, null, $key, 1), "$this->folder/cert.pem");
+        openssl_pkey_export_to_file($key, "$this->folder/key.pem");
+        $port = self::freePort();
+        $this->client()->rawCommand(
+            'CONFIG', 'SET', 'tls-cert-file', "$this->folder/cert.pem", 'tls-key-file', "$this->folder/key.pem",
+            'tls-ca-cert-file', "$this->folder/cert.pem", 'tls-auth-clients', 'no', 'tls-port', (string) $port,
+        );
+        return $port;
+    }
+
+    private static function freePort(): int
+    {
         $listener = stream_socket_server('tcp://127.0.0.1:0');
-        $this->port = (int) substr(strrchr(stream_socket_get_name($listener, false), ':'), 1);
-        fclose($listener);
-        $this->client()->config('SET', 'port', (string) $this->port);
+        return (int) substr(strrchr(stream_socket_get_name($listener, false), ':'), 1);
+    }
+
+    /**
+     * A Cluster of two masters.
+     *
+     * @return array{self, self}
+     */
+    public static function cluster(): array
+    {
+        $nodes = $bus = [];
+        foreach (['0 8191', '8192 16383'] as $slots) {
+            $bus[] = $port = (string) self::freePort();
+            $nodes[] = $node = new self(['--cluster-enabled', 'yes', '--cluster-port', $port]);
+            $node->client()->rawCommand('CLUSTER', 'ADDSLOTSRANGE', ...explode(' ', $slots));
+        }
+        $nodes[0]->client()->rawCommand('CLUSTER', 'MEET', '127.0.0.1', (string) $nodes[1]->port, $bus[1]);
+        foreach ($nodes as $node) {
+            while (!str_contains($node->client()->rawCommand('CLUSTER', 'INFO'), 'cluster_state:ok')) {
+                usleep(50_000);
+            }
+        }
+        return $nodes;
     }
 
     public function __destruct()

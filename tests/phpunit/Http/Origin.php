@@ -12,41 +12,44 @@ namespace RateLimit\Tests\Http;
  */
 final class Origin
 {
-    public const int WORKERS = 4;
+    public const int WORKERS = WebServer::WORKERS;
 
     private readonly string $folder;
     /** @var array<string, int> */
     private array $ports = [];
-    /** @var list<Server> */
-    private array $servers = [];
+    private readonly Server $nginx;
+    private readonly Server $phpFpm;
 
-    /** @param array<string, Pool> $pools by name */
-    public function __construct(private readonly array $pools)
+    /**
+     * @param array<string, Pool> $pools by name
+     * @param list<string> $options of php-fpm; by default PHP_INI_SCAN_DIR, which ./build.sh test sets,
+     *     brings the module and phpredis
+     */
+    public function __construct(private readonly array $pools, array $options = [])
     {
-        $this->folder = Server::folder();
-        foreach (glob(__DIR__ . '/www/*.php') as $script) {
-            copy($script, "$this->folder/" . basename($script));
-        }
+        $this->folder = Server::folderOfScripts();
         foreach (array_keys($pools) as $pool) {
-            $this->ports[$pool] = self::freePort();
+            $this->ports[$pool] = Requests::freePort();
         }
         file_put_contents("$this->folder/php-fpm.conf", $this->phpFpmConf());
         file_put_contents("$this->folder/nginx.conf", $this->nginxConf());
 
-        // PHP_INI_SCAN_DIR, which ./build.sh test sets, brings the module and phpredis to php-fpm too.
-        $this->servers[] = new Server(
-            [getenv('PHP_FPM') ?: 'php-fpm8.4', '-R', '-y', "$this->folder/php-fpm.conf"],
-            fn (): bool => file_exists("$this->folder/" . array_key_last($pools) . '.sock'),
+        $last = array_key_last($pools);
+        [$socket, $port] = ["$this->folder/$last.sock", $this->ports[$last]];
+        $this->phpFpm = new Server(
+            [getenv('PHP_FPM') ?: 'php-fpm8.4', ...$options, '-R', '-y', "$this->folder/php-fpm.conf"],
+            static fn (): bool => file_exists($socket),
         );
-        $this->servers[] = new Server(
+        $this->nginx = new Server(
             ['nginx', '-e', "$this->folder/nginx.log", '-p', $this->folder, '-c', "$this->folder/nginx.conf"],
-            fn (): bool => (bool) @fsockopen('127.0.0.1', $this->ports[array_key_last($pools)]),
+            static fn (): bool => (bool) @fsockopen('127.0.0.1', $port),
         );
     }
 
     public function __destruct()
     {
-        $this->servers = [];
+        $this->nginx->end();
+        $this->phpFpm->end();
         Server::remove($this->folder);
     }
 
@@ -64,19 +67,25 @@ final class Origin
      */
     public function many(int $times, string $pool, string $script, array $query = []): array
     {
-        $request = "GET /$script?" . http_build_query($query) . " HTTP/1.0\r\n\r\n";
-        $responses = [];
-        while (($left = $times - count($responses)) > 0) {
-            $sockets = [];
-            for ($i = 0; $i < min($left, self::WORKERS); $i++) {
-                $sockets[] = $socket = fsockopen('127.0.0.1', $this->ports[$pool], timeout: 5);
-                fwrite($socket, $request);
-            }
-            foreach ($sockets as $socket) {
-                $responses[] = Response::parse(stream_get_contents($socket));
-            }
-        }
-        return $responses;
+        return Requests::get($this->url($pool), "/$script?" . http_build_query($query), $times, self::WORKERS);
+    }
+
+    /** `http://` and where a pool's nginx server listens. */
+    public function url(string $pool): string
+    {
+        return "http://127.0.0.1:{$this->ports[$pool]}";
+    }
+
+    /** Waits until php-fpm's workers are all new ones. */
+    public function reload(): void
+    {
+        $this->phpFpm->replaceWorkers(SIGUSR2);
+    }
+
+    /** Ends php-fpm and starts it again. */
+    public function restart(): void
+    {
+        $this->phpFpm->restart();
     }
 
     /** What PHP and both servers have logged so far. */
@@ -85,15 +94,9 @@ final class Origin
         return implode('', array_map(file_get_contents(...), glob("$this->folder/*.log")));
     }
 
-    private static function freePort(): int
-    {
-        $address = stream_socket_get_name(stream_socket_server('tcp://127.0.0.1:0'), false);
-        return (int) substr(strrchr($address, ':'), 1);
-    }
-
     private function phpFpmConf(): string
     {
-        $conf = "[global]\ndaemonize = no\nerror_log = $this->folder/php-fpm.log\n";
+        $conf = "[global]\ndaemonize = no\nprocess_control_timeout = 10s\nerror_log = $this->folder/php-fpm.log\n";
         foreach ($this->pools as $name => $pool) {
             $user = $pool['user'] ?? (posix_geteuid() === 0 ? 'nobody' : posix_getpwuid(posix_geteuid())['name']);
             $group = posix_getgrgid(posix_getpwnam($user)['gid'])['name'];
@@ -120,11 +123,13 @@ final class Origin
             $parameters = [
                 'SCRIPT_FILENAME' => "$this->folder\$uri",
                 'REQUEST_METHOD' => '$request_method',
+                'REQUEST_URI' => '$request_uri',
                 'QUERY_STRING' => '$query_string',
                 'REMOTE_ADDR' => '$remote_addr',
                 ...$pool['params'] ?? [],
             ];
-            $conf .= "server {\nlisten 127.0.0.1:{$this->ports[$name]};\nlocation / {\nfastcgi_pass unix:$this->folder/$name.sock;\n";
+            $conf .= "server {\nlisten 127.0.0.1:{$this->ports[$name]};\nroot $this->folder;\n"
+                . "location / {\ntry_files \$uri /index.php;\nfastcgi_pass unix:$this->folder/$name.sock;\n";
             foreach ($parameters as $parameter => $value) {
                 $conf .= "fastcgi_param $parameter $value;\n";
             }
