@@ -265,7 +265,7 @@ impl<'a, W: Word> Counters<'a, W> {
     }
 }
 
-/// Remembers the limit for [`rank`]; a store only where it changed, to leave the line unwritten.
+/// Remembers the limit for [`rank()`]; a store only where it changed, to leave the line unwritten.
 #[inline]
 fn note(meta: &AtomicU64, limit: Limit) {
     let new = Meta::of(limit).bits();

@@ -40,8 +40,10 @@
 //!
 //! # Reader, writer
 //! A counter is read by one load and written by one compare-and-swap, with nothing held. A log is
-//! read and written with its stripe held: entries and links first, in places that the word does
-//! not reach yet; then the word, in one store; then the lines that it no longer reaches are freed.
+//! written with its stripe held: entries and links first, in places that the word does not reach
+//! yet; then the word, in one store; then the lines that it no longer reaches are freed. It is read
+//! with its stripe held, or without: then a word that is the same before and after vouches for
+//! what was read in between.
 //!
 //! # What a crash leaves
 //! | killed | left |
@@ -243,9 +245,10 @@ impl Plan {
         let denials = after(stripes, size_of::<Stripe>(), size / 16 / size_of::<DenyBucket>());
         let counters =
             after(denials, size_of::<DenyBucket>(), size / 16 * 6 / size_of::<CounterBucket>());
-        let logs = after(counters, size_of::<CounterBucket>(), size / 16 / size_of::<LogBucket>());
+        let logs = least(size / 16 / size_of::<LogBucket>(), MOST_LOGS / BUCKET);
+        let logs = after(counters, size_of::<CounterBucket>(), logs);
         let rest = size - after(logs, size_of::<LogBucket>(), 0).offset - 64;
-        let lines = if rest / LINE_BYTES < MOST_LINES { rest / LINE_BYTES } else { MOST_LINES };
+        let lines = least(rest / LINE_BYTES, MOST_LINES);
         let owners = after(logs, size_of::<LogBucket>(), lines);
         let lines = after(owners, size_of::<AtomicU32>(), lines);
         Self { stripes, denials, counters, logs, owners, lines }
@@ -254,6 +257,13 @@ impl Plan {
 
 /// So that a line's number fits its 32 bits, and the length of a log of all lines does.
 const MOST_LINES: usize = u32::MAX as usize / ENTRIES as usize;
+
+/// So that a slot's number + 1 leaves an owner's highest bit free, see `lines`.
+const MOST_LOGS: usize = 1 << 30;
+
+const fn least(one: usize, other: usize) -> usize {
+    if one < other { one } else { other }
+}
 
 /// The span of `count` parts that begins after `before`, whose parts have `each` bytes.
 const fn after(before: Span, each: usize, count: usize) -> Span {

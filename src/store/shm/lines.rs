@@ -39,6 +39,8 @@ impl<'a> Lines<'a> {
     pub fn claim(self, number: u32, stripe: &Stripe) -> Option<u32> {
         let hint = stripe.line.load(Relaxed); // hints: any value is right
         if self.take(hint, number) {
+            // What was freed together is still linked.
+            stripe.line.store(self.line(hint).next.load(Relaxed), Relaxed);
             return Some(hint);
         }
         let count = self.owners.len();
@@ -77,8 +79,10 @@ impl<'a> Lines<'a> {
         for _ in 0..count.min(self.lines.len() as u32) {
             let next = self.line(line).next.load(Relaxed); // read before it is anybody else's
             self.give(line, number);
-            stripe.line.store(line, Relaxed); // a hint
             line = next;
+        }
+        if count > 0 {
+            stripe.line.store(first, Relaxed); // a hint
         }
     }
 

@@ -12,7 +12,7 @@
 
 use super::layout::{ENTRIES, Line};
 use crate::core::time::Micros;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 const ERA: u32 = 40;
 const LOW: Micros = (1 << 48) - 1;
@@ -87,14 +87,14 @@ impl Line {
 
     /// Makes the entry at `place` one of `time`.
     pub fn write(&self, place: u32, time: Micros) {
-        // Relaxed: only the holder of the stripe reads it, after the lock has passed, or somebody
-        // who ranks victims and may be wrong.
-        self.low[place as usize].store(time as u32, Relaxed);
-        self.high[place as usize].store((time >> 32) as u16, Relaxed);
+        // Release: pairs with the fence in `Logs::denied`; so that whoever reads an entry of a log
+        // that this line was of before knows that it was.
+        self.low[place as usize].store(time as u32, Release);
+        self.high[place as usize].store((time >> 32) as u16, Release);
     }
 
     fn low_bits(&self, place: u32) -> Micros {
         let (low, high) = (&self.low[place as usize], &self.high[place as usize]);
-        (Micros::from(high.load(Relaxed)) << 32) | Micros::from(low.load(Relaxed)) // as in `write`
+        (Micros::from(high.load(Relaxed)) << 32) | Micros::from(low.load(Relaxed)) // see `Logs::denied`
     }
 }

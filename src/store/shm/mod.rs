@@ -1,7 +1,8 @@
 //! Shared memory of this host: a fixed region that all workers look at.
 //!
-//! [`layout`] says what lies where and why a crash does no harm; [`segment`] makes every system
-//! call; [`counters`] and [`logs`] decide; [`rank`] says who goes when there is no room.
+//! `layout` says what lies where and why a crash does no harm, `segment` makes every system call,
+//! `region` and `file` map it. `counters` and `logs` decide; `rank` says who goes when there is no
+//! room. `host` is what this host remembers of stores elsewhere: `deny` and `breaker`.
 
 mod breaker;
 mod counters;
@@ -12,6 +13,7 @@ mod host;
 mod key_ring;
 mod layout;
 mod lines;
+mod log_room;
 mod log_word;
 mod logs;
 #[cfg(test)]

@@ -288,3 +288,49 @@ impl Drop for Held<'_> {
 fn check(code: c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mutex() -> Box<Mutex> {
+        // SAFETY: a pthread mutex is bytes, and is initialised before it is used.
+        let mutex = Box::new(unsafe { std::mem::zeroed::<Mutex>() });
+        // SAFETY: nobody else has it.
+        unsafe { mutex.init() }.unwrap();
+        mutex
+    }
+
+    #[test]
+    fn a_lock_that_this_thread_holds_is_refused_at_once() {
+        let mutex = mutex();
+        let held = mutex.lock().ok().unwrap();
+        let started = clock::monotonic();
+        assert!(mutex.lock().is_err_and(|refused| refused.after == 0));
+        assert!(clock::monotonic() - started < PATIENCE);
+        drop(held);
+        assert!(mutex.lock().is_ok());
+    }
+
+    #[test]
+    fn a_lock_that_another_thread_keeps_is_waited_for_and_given_up() {
+        let mutex = mutex();
+        let _held = mutex.lock().ok().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| mutex.lock().err().unwrap().after);
+            assert_eq!(waiting.join().unwrap(), PATIENCE);
+        });
+    }
+
+    #[test]
+    fn a_lock_whose_holder_died_passes_on_as_an_orphan_until_it_is_repaired() {
+        let mutex = mutex();
+        let die_holding_it = || std::mem::forget(mutex.lock().ok().unwrap());
+        std::thread::scope(|scope| scope.spawn(die_holding_it).join().unwrap());
+        let mut held = mutex.lock().ok().unwrap();
+        assert!(held.orphaned);
+        held.repaired();
+        drop(held);
+        assert!(!mutex.lock().ok().unwrap().orphaned);
+    }
+}
