@@ -22,6 +22,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use super::spelling::{HEX, Spelling};
 use super::time::{Micros, utc_date};
 
 /// Hex digits of the hash that an identity keeps: 96 bits.
@@ -128,18 +129,7 @@ pub fn client(ip: &[u8], prefix: Ipv6Prefix) -> Option<IpAddr> {
 /// The one spelling of a [`client`]: what is hashed.
 #[must_use]
 pub fn spelled(client: IpAddr, prefix: Ipv6Prefix) -> Spelling {
-    let mut text = Spelling { bytes: [0; 48], length: 0 };
-    match client {
-        IpAddr::V4(address) => text.dotted(address),
-        IpAddr::V6(network) => {
-            text.groups(network.segments());
-            if prefix.0 < 128 {
-                text.push(b'/');
-                text.decimal(prefix.0);
-            }
-        }
-    }
-    text
+    Spelling::of(client, prefix.0)
 }
 
 /// The prefix of NAT64, of 96 bits.
@@ -164,88 +154,12 @@ fn parse(ip: &[u8]) -> Option<IpAddr> {
     })
 }
 
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
 fn hex(bytes: &[u8]) -> [u8; DIGITS] {
     let mut digits = [0; DIGITS];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
         pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
     }
     digits
-}
-
-/// An address as text, on the stack: the longest is 39 digits and colons, and `/127`.
-pub struct Spelling {
-    bytes: [u8; 48],
-    length: usize,
-}
-
-impl Spelling {
-    /// The text, in ASCII.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
-/// By hand, since the formatting machinery would cost more than the hash.
-impl Spelling {
-    fn push(&mut self, byte: u8) {
-        self.bytes[self.length] = byte;
-        self.length += 1;
-    }
-
-    fn dotted(&mut self, address: Ipv4Addr) {
-        for (i, byte) in address.octets().into_iter().enumerate() {
-            if i > 0 {
-                self.push(b'.');
-            }
-            self.decimal(byte);
-        }
-    }
-
-    fn decimal(&mut self, number: u8) {
-        if number >= 100 {
-            self.push(b'0' + number / 100);
-        }
-        if number >= 10 {
-            self.push(b'0' + number / 10 % 10);
-        }
-        self.push(b'0' + number % 10);
-    }
-
-    /// The groups of an IPv6 address as RFC 5952 has them: the first longest run of two or more zeros
-    /// is `::`.
-    fn groups(&mut self, groups: [u16; 8]) {
-        let zeros = |at: usize| groups[at..].iter().take_while(|&&group| group == 0).count();
-        let (mut at, mut run) = (8, 1);
-        for from in (0..8).filter(|&from| groups[from] == 0) {
-            if zeros(from) > run {
-                (at, run) = (from, zeros(from));
-            }
-        }
-        let mut next = 0;
-        while next < 8 {
-            if next == at {
-                self.push(b':');
-                self.push(b':');
-                next += run;
-                continue;
-            }
-            if next > 0 && next != at + run {
-                self.push(b':');
-            }
-            self.hex(groups[next]);
-            next += 1;
-        }
-    }
-
-    fn hex(&mut self, group: u16) {
-        let digits = (4 - group.leading_zeros() / 4).max(1);
-        for digit in (0..digits).rev() {
-            self.push(HEX[usize::from(group >> (4 * digit) & 15)]);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -268,26 +182,5 @@ mod tests {
         assert_eq!(client(b"192.0.2.1%eth0"), None);
         assert_eq!(client(b"[2001:db8::1]"), None);
         assert_eq!(client(b"\xff"), None);
-    }
-
-    #[test]
-    fn addresses_are_spelled_as_the_standard_library_spells_them() {
-        let numbers = std::collections::hash_map::RandomState::new();
-        let random = |n: u64| std::hash::BuildHasher::hash_one(&numbers, n);
-        for n in 0..20_000 {
-            let bits = u128::from(random(2 * n)) << 64 | u128::from(random(2 * n + 1));
-            // Groups that are zero, or short, as often as not.
-            let mask = (0..8).fold(0_u128, |mask, group| {
-                let kept = [0, 0, 0xf, 0xffff][(random(n + 77 * group) % 4) as usize];
-                mask << 16 | kept
-            });
-            let v6 = Ipv6Addr::from_bits(bits & mask);
-            let whole = Ipv6Prefix::new(128).unwrap();
-            if v6.to_ipv4_mapped().is_none() {
-                assert_eq!(spelled(v6.into(), whole).as_bytes(), v6.to_string().as_bytes());
-            }
-            let v4 = Ipv4Addr::from_bits(bits as u32 & mask as u32);
-            assert_eq!(spelled(v4.into(), whole).as_bytes(), v4.to_string().as_bytes());
-        }
     }
 }

@@ -9,5 +9,6 @@ pub mod identity;
 pub mod limit;
 pub mod log;
 pub mod midnight;
+pub mod spelling;
 pub mod time;
 pub mod verdict;

@@ -47,6 +47,12 @@ pub struct Stamped {
     now: Micros,
 }
 
+impl Stamped {
+    pub fn new(store: Redis) -> Self {
+        Self { store, now: 0 }
+    }
+}
+
 impl Timed for Stamped {
     fn attempt_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         self.now = now;
@@ -68,7 +74,7 @@ pub fn everywhere(mut test: impl FnMut(&mut Stamped, &Server)) {
     for program in PROGRAMS {
         let server = Server::start(program, &[]);
         for layout in [Layout::SortedSet, Layout::List] {
-            let mut store = Stamped { store: store(&server.unix(), layout), now: 0 };
+            let mut store = Stamped::new(store(&server.unix(), layout));
             server.admin().say("FLUSHALL");
             test(&mut store, &server);
         }
