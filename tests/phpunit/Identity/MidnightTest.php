@@ -45,6 +45,35 @@ final class MidnightTest extends TestCase
         }
     }
 
+    public function test_the_link_lives_for_the_request_and_for_the_string_itself(): void
+    {
+        $pool = new FpmPool(
+            ['index.php' => <<<'PHP'
+                <?php
+                rate_limit_freeze((int) $_SERVER['AT']);
+                $identity = $_SERVER['IDENTITY'] ?? rate_limit_identity('203.0.113.7', 'trending') . ($_SERVER['MORE'] ?? '');
+                $limiter = new SlidingWindowLog('memory://', 9, 3600);
+                for ($i = 0; $i < (int) ($_SERVER['UNITS'] ?? 0); ++$i) $limiter->check($identity);
+                echo $limiter->peek($identity)->remaining, ' ', $identity;
+                rate_limit_freeze(null);
+                PHP],
+            ini: ['rate_limit.salt' => 'managed'],
+        );
+        $remaining = function (int $since, array $parameters = []) use ($pool): string {
+            $at = (string) (20_900 * 86_400_000_000 + $since);
+            return $pool->get('/index.php', ['AT' => $at, ...$parameters])->body;
+        };
+        self::assertStringStartsWith('5 ', $remaining(-1, ['UNITS' => '4']));
+        for ($twice = 0; $twice < 2; ++$twice) { // both workers
+            [$left, $identity] = explode(' ', $remaining(1));
+            self::assertSame('5', $left);
+        }
+        for ($often = 0; $often < 4; ++$often) {
+            self::assertStringStartsWith('9 ', $remaining(1, ['IDENTITY' => $identity]), 'another request');
+            self::assertStringStartsWith('9 ', $remaining(1, ['MORE' => 'x']), 'another string');
+        }
+    }
+
     #[DataProvider('storesAndSalts')]
     public function test_a_real_midnight_over_http_frees_nobody(bool $redis, bool $managed): void
     {
