@@ -10,6 +10,8 @@ case "$*" in
 *) die "test: unknown arguments '$*' (known: --all)" ;;
 esac
 
+cargo_test() { cargo test --locked --no-fail-fast --features cli,frozen-clock "$@"; }
+
 clippy() { cargo clippy --locked "$@" -- -D warnings; }
 
 # run-tests.php comes with PHP's headers.
@@ -42,22 +44,26 @@ phpunit_with() {
     PHP_INI_SCAN_DIR=$scanned "$PHP" "$(command -v phpunit)" "${@:2}"
 }
 
-packages=("${build_packages[@]}" nginx php-predis php8.4-fpm php8.4-mbstring php8.4-redis php8.4-xml
-    faketime phpunit redis-server rust-clippy rustfmt valkey-server)
-[ -z "$all" ] || packages+=(curl nodejs npm shellcheck)
+packages=("${build_packages[@]}" faketime nginx openssl php-predis php8.4-fpm php8.4-mbstring
+    php8.4-redis php8.4-xml phpunit redis-server rust-clippy rustfmt valkey-server)
+[ -z "$all" ] ||
+    packages+=(apache2 curl libapache2-mod-php8.4 libphp8.4-embed nodejs npm prometheus shellcheck)
 provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check
-step "cargo clippy" clippy --all-targets --features frozen-clock
+step "cargo clippy" clippy --all-targets --features cli,frozen-clock
 step "cargo clippy, core and limiter alone" clippy --no-default-features
 step "cargo clippy, the module" clippy --features php,frozen-clock
 [ -z "$all" ] || step "shellcheck" shellcheck -x build.sh .ci/run scripts/*.sh
-show "cargo test" cargo test --locked --no-fail-fast --features frozen-clock
+show "cargo test" cargo_test
 # Optimised as for users, since some faults show only there, but with a clock that tests can stop.
 test_module=$root/modules/rate_limit-test.so
 build_module "$test_module" php,frozen-clock
 show "phpt" phpt "$test_module"
 if [ -n "$all" ]; then
+    show "cargo test: long runs, clusters and sentinels" \
+        cargo_test --test redis --test redis_topologies -- --ignored --test-threads 1
+    RATE_LIMIT_TEST_SERVER=valkey-server show "cargo test: Redis' tests on Valkey" cargo_test --test 'redis*'
     bash scripts/php-peers.sh
     show "phpunit" phpunit_with "$test_module"
     step "npm ci (edge)" npm --prefix edge ci --no-audit --no-fund
@@ -66,6 +72,6 @@ if [ -n "$all" ]; then
     show "the demo" bash scripts/demo.sh
     show "the demo on Redis" bash scripts/demo.sh --redis
 else
-    show "phpunit" phpunit_with "$test_module" --exclude-group frameworks
+    show "phpunit" phpunit_with "$test_module" --exclude-group frameworks --exclude-group servers
 fi
 say "all tests passed"

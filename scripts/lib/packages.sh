@@ -30,7 +30,9 @@ present() {
     ca-certificates) [ -s /etc/ssl/certs/ca-certificates.crt ] || [ -s /etc/pki/tls/cert.pem ] ;;
     gcc) has cc ;;
     libc6-dev) echo '#include <stdio.h>' | cc -E - ;;
+    libapache2-mod-php8.4) [ -e /usr/lib/apache2/modules/libphp8.4.so ] ;;
     libclang-dev) has clang || compgen -G '/usr/lib/llvm-*/lib/libclang.so' ;;
+    libphp8.4-embed) [ -e /usr/lib/libphp8.4.so ] ;;
     php8.4-cli) find_program PHP php8.4 php -n -r 'echo PHP_VERSION;' ;;
     php8.4-dev) find_program PHP_CONFIG php-config8.4 php-config --version ;;
     php8.4-fpm) find_program PHP_FPM php-fpm8.4 php-fpm -n -v ;;
@@ -92,7 +94,7 @@ install_packages() {
         rust-clippy | rustfmt) # of a toolchain by rustup, and in conflict with its package
             has rustup || [[ " $* " == *" rustup "* ]] || own+=("$package")
             ;;
-        nodejs | npm | php* | valkey*) newer+=("$package") ;;
+        lib*php8.4* | nodejs | npm | php* | valkey*) newer+=("$package") ;;
         *) own+=("$package") ;;
         esac
     done

@@ -1,7 +1,7 @@
 //! From the first argument of a limiter to the store that it stands for.
 
-use std::cell::{RefCell, RefMut};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -11,18 +11,21 @@ use super::client::{Client, Through};
 use super::memory::Memory;
 use super::object::{self, Kind, call};
 use super::phpredis::{self, Handed};
+use super::servers;
 use super::zend::Thrown;
-use super::{clocks, exceptions, log, settings, settings_text};
+use super::{exceptions, log, settings, settings_text};
 use crate::clock;
 use crate::core::identity::Key;
-use crate::core::time::Day;
+use crate::core::time::{Day, Micros};
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
-    Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
+    ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection, Transport,
+    connection,
 };
-use crate::store::shm::Shm;
-use crate::store::{Call, Store, StoreError};
+use crate::store::shm::{Asked, ClockSeen, Shm};
+use crate::store::{Call, Owed, Store, StoreError};
+use crate::tally;
 
 /// The classes and types of the first argument, as PHP writes them.
 const TYPES: &str = "Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface|string|null";
@@ -34,9 +37,7 @@ pub enum Backend {
     /// A server, over the extension's own connection.
     Server {
         store: Box<RefCell<RedisStore<SharedConnection>>>,
-        endpoint: String,
-        /// Stands for server, credentials and prefix. See [`crate::store::Host`].
-        scope: u64,
+        on: Rc<servers::Store>,
         /// The `Redis` whose server it is, if it was handed one.
         redis: Option<Zval>,
     },
@@ -89,32 +90,33 @@ impl Backend {
             let shown = settings_text::without_secrets(text);
             exceptions::config(&format!("{name} = \"{shown}\" {why}"))
         };
-        let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
-        let dsn = Dsn::parse(text).map_err(|error| match error {
-            DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
-            _ => refuse(&error),
+        let store = servers::Store::of(text, || {
+            let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
+            let dsn = Dsn::parse(text).map_err(|error| match error {
+                DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
+                _ => refuse(&error),
+            })?;
+            Ok(servers::Store::new(dsn.endpoint, dsn.prefix))
         })?;
-        Ok(Self::server(&dsn.endpoint, dsn.prefix, None))
+        Ok(Self::server(store, None))
     }
 
     fn from_object(object: Zval, kind: Kind) -> Result<Self, Thrown> {
         if object::is_plain_redis(&object)
             && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object)?
         {
-            return Ok(Self::server(&endpoint, prefix, Some(object)));
+            return Ok(Self::server(servers::Store::new(endpoint, prefix), Some(object)));
         }
         Ok(Self::Client(Box::new(Client::of(object, kind)?)))
     }
 
-    fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
-        let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
-        let options = Options { timeout: settings::timeout() };
-        let scope = scope(&(endpoint, &prefix));
-        let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
-        clocks::of(&endpoint, || connection.clock());
-        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
-        let store = RedisStore::new(connection, naming, settings::clock());
-        Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
+    fn server(on: Rc<servers::Store>, redis: Option<Zval>) -> Self {
+        let cluster = matches!(on.endpoint.server, crate::store::redis::Server::Cluster(_));
+        let connection = connection(&on.endpoint, Options { timeout: settings::timeout() });
+        servers::clock(&on.name, || connection.clock());
+        let naming = Naming { prefix: on.prefix.clone(), cluster, layout: settings::log_layout() };
+        let store = Box::new(RefCell::new(RedisStore::new(connection, naming, settings::clock())));
+        Self::Server { store, on, redis }
     }
 
     /// What is known of this store where it is not this host's memory.
@@ -122,10 +124,8 @@ impl Backend {
     pub fn remote(&self) -> Option<Remote<'_>> {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
-            Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
-            Self::Client(client) => {
-                (client.endpoint(), scope(&(client.endpoint(), client.prefix())))
-            }
+            Self::Server { on, .. } => (on.name.as_str(), on.scope),
+            Self::Client(client) => (client.endpoint(), client.scope()),
         };
         let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
         Some(Remote { scope, endpoint, deny_cache, breaker, report: log::failure })
@@ -161,10 +161,10 @@ impl Backend {
     /// The key of a day that all hosts share on this server. See [`RedisStore::salt`].
     pub fn salt(&self, day: Day, offered: &Key) -> Result<Key, StoreError> {
         match self {
-            Self::Server { store, endpoint, .. } => {
-                let mut store = borrow(store, endpoint)?;
-                store.salt(day, offered, clock::wall())
-            }
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
+                Ok(mut store) => store.salt(day, offered, clock::wall()),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
+            },
             _ => unreachable!("rate_limit.store is no client object, and memory has no keys"),
         }
     }
@@ -174,15 +174,53 @@ impl Backend {
         matches!(self, Self::Client(_))
     }
 
-    /// Asks a server.
+    /// Asks a server, and notes how that went.
     #[inline(never)]
     fn ask_server<R>(
         &self,
         ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
+        let asked = clock::steady();
+        let answer = self.ask_unwatched(ask);
+        if let (Some(remote), Some(shm)) = (self.remote(), tally::attached()) {
+            shm.asked(&Asked {
+                scope: remote.scope,
+                endpoint: remote.endpoint,
+                object: matches!(self, Self::Client(_)),
+                took: clock::steady().saturating_sub(asked),
+                failure: answer.as_ref().err(),
+                clock: self.server_clock(),
+            });
+        }
+        answer
+    }
+
+    /// What is known about the server's clock, where that corrects stamps.
+    fn server_clock(&self) -> ClockSeen {
+        let known = match (settings::clock(), self) {
+            (ClockMode::Server, Self::Server { store, .. }) => {
+                store.try_borrow().map_or(Known::Nothing, |store| store.clock())
+            }
+            (ClockMode::Server, Self::Client(client)) => client.clock().known(),
+            _ => Known::Nothing,
+        };
+        match known {
+            Known::Nothing => ClockSeen::Unknown,
+            Known::Refused => ClockSeen::Refused,
+            Known::Distance(ahead) => ClockSeen::Ahead(ahead),
+        }
+    }
+
+    fn ask_unwatched<R>(
+        &self,
+        ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
         match self {
             Self::Memory(shared) => ask(&mut { *shared }),
-            Self::Server { store, endpoint, .. } => ask(&mut *borrow(store, endpoint)?),
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
+                Ok(mut store) => ask(&mut *store),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
+            },
             Self::Client(client) => {
                 let naming = Naming {
                     prefix: client.prefix().to_vec(),
@@ -195,26 +233,12 @@ impl Backend {
     }
 }
 
-fn borrow<'a, T>(store: &'a RefCell<T>, endpoint: &str) -> Result<RefMut<'a, T>, StoreError> {
-    store.try_borrow_mut().map_err(|_| StoreError::Unavailable {
-        endpoint: endpoint.to_owned(),
-        detail: "a call that a signal interrupted is still using it".to_owned(),
-    })
-}
-
-/// The same for the same store in every process of this host.
-pub fn scope(store: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    store.hash(&mut hasher);
-    hasher.finish()
-}
-
 /// Shared memory first and inlined: there a call takes less time than a detour.
 impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.attempt(call).map_err(logged),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -222,7 +246,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.peek(call).map_err(logged),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }
@@ -230,6 +254,27 @@ impl Store for &Backend {
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         self.ask_server(|store| store.reset(call))
     }
+
+    fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError> {
+        self.ask_server(|store| store.settle(call, debt))
+    }
+
+    fn time(&self, steady: Micros) -> Micros {
+        match self {
+            Backend::Memory(shared) => shared.time(steady),
+            Backend::Server { store, .. } => match store.try_borrow() {
+                Ok(store) => store.time(steady),
+                Err(_) => clock::wall(), // as in `ask_server`
+            },
+            Backend::Client(client) => client.clock().stamp(settings::clock(), steady),
+        }
+    }
+}
+
+#[cold]
+fn logged(error: StoreError) -> StoreError {
+    log::failure(&error);
+    error
 }
 
 fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {

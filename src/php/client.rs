@@ -14,8 +14,8 @@ use std::rc::Rc;
 
 use ext_php_rs::types::{ZendHashTable, Zval};
 
-use super::clocks;
 use super::object::{self, Kind};
+use super::servers;
 use super::value;
 use super::zend::Thrown;
 use crate::core::time::{Micros, SECOND};
@@ -29,6 +29,7 @@ pub struct Client {
     cluster: bool,
     prefix: Vec<u8>,
     endpoint: String,
+    scope: u64,
     clock: Rc<ServerClock>,
     /// The exception behind the last failure.
     cause: Cell<Option<Zval>>,
@@ -38,10 +39,11 @@ impl Client {
     /// Asks the object what it knows: its address, its prefix, whether it speaks to a Cluster.
     pub fn of(object: Zval, kind: Kind) -> Result<Self, Thrown> {
         let endpoint = object::address(&object, kind)?;
-        let clock = clocks::of(&endpoint, Rc::default);
+        let scope = servers::scope(&(&endpoint, object::belongings(&object, kind)?));
+        let clock = servers::clock(&endpoint, Rc::default);
         let cluster = object::is_cluster(&object, kind)?;
         let prefix = if kind == Kind::Predis { Vec::new() } else { object::prefix(&object)? };
-        Ok(Self { object, kind, cluster, prefix, endpoint, clock, cause: Cell::new(None) })
+        Ok(Self { object, kind, cluster, prefix, endpoint, scope, clock, cause: Cell::new(None) })
     }
 
     /// The object itself.
@@ -67,6 +69,16 @@ impl Client {
     /// The server's address, without credentials, or the object's class.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
+    }
+
+    /// Stands for server, credentials and prefix. See [`crate::store::Host`].
+    pub fn scope(&self) -> u64 {
+        self.scope
+    }
+
+    /// The clock of the server at the other end.
+    pub fn clock(&self) -> &ServerClock {
+        &self.clock
     }
 
     /// The exception behind the last failure, for the one that PHP will see.
@@ -134,7 +146,9 @@ impl Client {
     }
 
     fn unavailable(&self, detail: String) -> Refusal {
-        Refusal::Failed(StoreError::Unavailable { endpoint: self.endpoint.clone(), detail })
+        // The object does not say what it had sent.
+        let endpoint = self.endpoint.clone();
+        Refusal::Failed(StoreError::Unavailable { endpoint, detail, sent: true })
     }
 }
 
@@ -164,13 +178,17 @@ impl Through<'_> {
 
     fn protocol(&self, expected: &str) -> StoreError {
         let detail = format!("expected {expected}");
-        StoreError::Protocol { endpoint: self.endpoint(), detail }
+        StoreError::Protocol { endpoint: self.endpoint(), detail, sent: true }
     }
 }
 
 impl Transport for Through<'_> {
     fn begin(&mut self, _: Micros) -> Result<(), StoreError> {
         Ok(()) // the object has its own timeouts
+    }
+
+    fn patience(&self) -> Micros {
+        Micros::MAX // and they are not known
     }
 
     fn run(

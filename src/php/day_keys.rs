@@ -11,8 +11,9 @@ use std::rc::Rc;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-use super::backend::{Backend, First, scope};
+use super::backend::{Backend, First};
 use super::memory::{self, Memory, namespace};
+use super::servers::scope;
 use super::zend::Thrown;
 use super::{exceptions, settings};
 use crate::clock;
@@ -79,7 +80,7 @@ fn shared_key(ring: &KeyRing, name: KeyName) -> Result<Key, Thrown> {
     let backend = Backend::open(First::Setting)?;
     let remote = backend.remote().expect("a store that is not memory");
     let ask = || backend.salt(name.day, &offered);
-    match remote.ask(&&Memory::now(), settings::retry_interval(), clock::steady(), ask) {
+    match remote.ask(&&Memory::now(), settings::retry_interval(), ask) {
         Ok(key) => {
             if copy.as_ref() != Some(&key) {
                 // Where there is no room, this host asks the server each time.

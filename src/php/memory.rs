@@ -14,7 +14,7 @@ use super::{exceptions, log, settings};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{Flags, KeyRing, Region, RegionConfig, Shm, watch_forks};
-use crate::store::{Call, Denial, Gate, Host, Store, StoreError, Ticket};
+use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
 
 /// What this process and its children share.
 struct Shared {
@@ -84,9 +84,13 @@ pub fn region() -> Result<&'static Region, &'static str> {
     }
 }
 
-/// Whether this process inherited the region, so that the other workers look at the same one. One
-/// that mapped it by itself is alone with it until it forks.
-pub fn is_inherited() -> bool {
+/// Whether other workers look at the same region: it is in a file, or this process inherited it. One
+/// that mapped its own is alone with it until it forks.
+pub fn is_shared() -> bool {
+    is_inherited() || !settings::text(c"rate_limit.memory_file").is_empty()
+}
+
+fn is_inherited() -> bool {
     shared().is_some_and(|shared| shared.owner != std::process::id())
 }
 
@@ -117,25 +121,17 @@ impl Memory {
         Self::now().get().map_err(|error| exceptions::config(&error.to_string()))
     }
 
+    /// The memory, where there is some.
+    pub fn shm(&self) -> Option<Shm> {
+        self.0
+    }
+
     fn get(&self) -> Result<Shm, StoreError> {
         self.0.ok_or_else(|| StoreError::Unavailable {
             endpoint: "memory://".to_owned(),
             detail: region().err().unwrap_or_default().to_owned(),
+            sent: false,
         })
-    }
-}
-
-impl Store for &Memory {
-    fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.get()?.attempt(call)
-    }
-
-    fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
-        self.get()?.peek(call)
-    }
-
-    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
-        self.get()?.reset(call)
     }
 }
 
@@ -160,7 +156,7 @@ impl Host for &Memory {
 
     #[inline]
     fn gate(&self, scope: u64, now: Micros, retry_interval: Micros) -> Gate {
-        self.0.map_or(Gate::Open, |shm| shm.gate(scope, now, retry_interval))
+        self.0.map_or(Gate::Open { debts: false }, |shm| shm.gate(scope, now, retry_interval))
     }
 
     #[inline]
@@ -173,18 +169,47 @@ impl Host for &Memory {
     fn failed(&self, scope: u64, now: Micros, most: u32, retry_interval: Micros) -> bool {
         self.0.is_none_or(|shm| shm.failed(scope, now, most, retry_interval))
     }
+
+    fn admitted(&self, scope: u64, call: &Call<'_>, now: Micros, at: Micros) {
+        if let Some(shm) = self.0 {
+            shm.admitted(scope, call, now, at);
+        }
+    }
+
+    fn time(&self, scope: u64, now: Micros) -> Option<Micros> {
+        self.0?.time(scope, now)
+    }
+
+    fn decide(
+        &self,
+        scope: u64,
+        call: &Call<'_>,
+        at: Micros,
+        record: bool,
+    ) -> Result<Verdict, StoreError> {
+        self.get()?.decide(scope, call, at, record)
+    }
+
+    fn owe(&self, scope: u64, call: &Call<'_>, now: Micros, debt: &[Owed]) {
+        if let Some(shm) = self.0 {
+            shm.owe(scope, call, now, debt);
+        }
+    }
+
+    fn take_debt(&self, scope: u64, call: &Call<'_>, into: &mut [Owed]) -> usize {
+        self.0.map_or(0, |shm| shm.take_debt(scope, call, into))
+    }
 }
 
 /// `rate_limit.namespace`, by default the effective user id: that of the worker, which may differ
 /// from the one that mapped the region.
 pub fn namespace() -> u64 {
+    const NAMED: u64 = 1 << 63;
     let name = settings::text(c"rate_limit.namespace");
-    let digest = if name.is_empty() {
+    if name.is_empty() {
         // SAFETY: always succeeds.
-        let user = unsafe { libc::geteuid() };
-        Sha256::digest(format!("user {user}"))
-    } else {
-        Sha256::digest([b"name ", name.as_slice()].concat())
-    };
-    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+        return unsafe { libc::geteuid() }.into();
+    }
+    let digest = Sha256::digest(name);
+    NAMED | u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
 }

@@ -9,8 +9,11 @@ use ext_php_rs::ffi::{
 
 use super::zend::{END, zend_unregister_ini_entries_ex};
 use super::{
-    enums, exceptions, identity, limiter_class, log, memory, salt, settings, status, verdict,
+    enums, exceptions, identity, limiter_class, log, memory, metrics, salt, settings, status,
+    verdict,
 };
+use crate::store::redis;
+use crate::tally;
 
 /// This crate's version, for C.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -19,6 +22,7 @@ const FUNCTIONS: &[zend_function_entry] = &[
     identity::FUNCTION,
     identity::ALIAS,
     status::FUNCTION,
+    metrics::FUNCTION,
     #[cfg(feature = "frozen-clock")]
     super::freeze::FUNCTION,
     END,
@@ -52,7 +56,7 @@ fn entry() -> zend_module_entry {
     entry.module_startup_func = Some(startup);
     entry.module_shutdown_func = Some(shutdown);
     entry.request_startup_func = Some(request_startup);
-    entry.request_shutdown_func = Some(end_request);
+    entry.request_shutdown_func = Some(request_shutdown);
     entry.info_func = Some(status::info);
     entry.version = VERSION.as_ptr().cast();
     // SAFETY: the name of the build, a constant.
@@ -66,6 +70,7 @@ unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
     let started = catch_unwind(|| {
         settings::register(number, type_);
         salt::prepare();
+        redis::prepare();
         exceptions::register();
         enums::register();
         verdict::register();
@@ -79,9 +84,13 @@ unsafe extern "C" fn request_startup(_: c_int, _: c_int) -> c_int {
     result(catch_unwind(log::request_begins).is_ok())
 }
 
-/// At the end of each request, under LiteSpeed perhaps inside a signal handler.
-unsafe extern "C" fn end_request(_: c_int, _: c_int) -> c_int {
-    result(catch_unwind(identity::end_request).is_ok())
+/// Under LiteSpeed perhaps inside a signal handler.
+unsafe extern "C" fn request_shutdown(_: c_int, _: c_int) -> c_int {
+    let ended = catch_unwind(|| {
+        identity::end_request();
+        tally::detach();
+    });
+    result(ended.is_ok())
 }
 
 /// At the end of the process that started the module, and under LiteSpeed of each child.

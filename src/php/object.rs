@@ -151,6 +151,42 @@ pub fn is_cluster(object: &Zval, kind: Kind) -> Result<bool, Thrown> {
     }
 }
 
+/// What else tells the object's store from others on the same server, as far as the object knows it:
+/// user, password, database and prefix. Secret.
+pub fn belongings(object: &Zval, kind: Kind) -> Result<Vec<Vec<u8>>, Thrown> {
+    let mut parts = Vec::new();
+    let mut add = |value: &Zval| match value.array() {
+        Some(list) => parts.extend(list.values().map(|v| bytes(v).unwrap_or_default().to_vec())),
+        None => parts.push(value.coerce_to_string().unwrap_or_default().into_bytes()),
+    };
+    match kind {
+        Kind::Redis | Kind::Relay => {
+            add(&call(object, "getAuth", vec![])?);
+            add(&call(object, "getDbNum", vec![])?);
+            parts.push(prefix(object)?);
+        }
+        Kind::Cluster => parts.push(prefix(object)?),
+        Kind::Predis => {
+            let named =
+                |of: &Zval, name: &str| call(of, "__get", vec![value::new_string(name.as_bytes())]);
+            let options = call(object, "getOptions", vec![])?;
+            let processor = named(&options, "prefix")?;
+            if processor.is_object() {
+                add(&call(&processor, "getPrefix", vec![])?);
+            }
+            let connection = call(object, "getConnection", vec![])?;
+            let node = find_class("Predis\\Connection\\NodeConnectionInterface");
+            if class_of(&connection).is_some_and(|class| instance_of(class, node)) {
+                let parameters = call(&connection, "getParameters", vec![])?;
+                for name in ["username", "password", "database"] {
+                    add(&named(&parameters, name)?);
+                }
+            }
+        }
+    }
+    Ok(parts)
+}
+
 /// The server's address where the object tells one, else the object's class.
 pub fn address(object: &Zval, kind: Kind) -> Result<String, Thrown> {
     let told = match kind {

@@ -65,33 +65,34 @@ fn was_given_an_address(object: &Zval) -> Result<bool, Thrown> {
 }
 
 thread_local! {
-    /// Endpoints that were tried, and until when one that did not answer is not tried again.
-    static TRIED: RefCell<HashMap<Endpoint, Option<Micros>>> = RefCell::default();
+    /// Endpoints that were tried: whether the extension's own connection is for them, and until when
+    /// that is believed.
+    static TRIED: RefCell<HashMap<Endpoint, (bool, Micros)>> = RefCell::default();
 }
 
 /// Whether the server answers the extension's own connection. The application's answers it, but that
 /// may be under TLS without its host saying so (`new Redis(['ssl' => ...])`), or from another address.
-/// Both are refused at once; one that is merely slow is the same server.
+/// One that answers nothing at all is down: then the object would not be answered either, and knows
+/// no deadline.
 fn answers(endpoint: &Endpoint) -> bool {
     const AGAIN: Micros = 10 * SECOND;
     let now = clock::steady();
     let tried =
         TRIED.with(|tried| tried.try_borrow().ok().and_then(|map| map.get(endpoint).copied()));
     match tried {
-        Some(None) => return true,
-        Some(Some(until)) if now < until => return false,
+        Some((answers, until)) if now < until => return answers,
         _ => {}
     }
     let mut connection = connection(endpoint, Options { timeout: settings::timeout() });
-    let until = match connection.begin(now).and_then(|()| connection.time()) {
-        Ok(_) => None,
-        Err(StoreError::Timeout { .. }) => return true,
-        Err(_) => Some(now + AGAIN),
+    let answer = connection.begin(now).and_then(|()| connection.time());
+    let (answers, until) = match answer {
+        Ok(_) => (true, Micros::MAX),
+        Err(error) => (matches!(error, StoreError::Timeout { .. }), now + AGAIN),
     };
     TRIED.with(|tried| {
-        tried.try_borrow_mut().map(|mut map| map.insert(endpoint.clone(), until)).ok()
+        tried.try_borrow_mut().map(|mut map| map.insert(endpoint.clone(), (answers, until))).ok()
     });
-    until.is_none()
+    answers
 }
 
 /// Where a host as phpredis takes it leads; nothing where that is not plain TCP or a unix socket.

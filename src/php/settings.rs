@@ -53,6 +53,8 @@ static DENY_CACHE: Number = Number(AtomicU64::new(0));
 static LOG_LAYOUT: Number = Number(AtomicU64::new(0));
 static CLOCK: Number = Number(AtomicU64::new(0));
 static SALT: Number = Number(AtomicU64::new(0));
+static ENABLED: Number = Number(AtomicU64::new(0));
+static DRY_RUN: Number = Number(AtomicU64::new(0));
 
 const SALT_NAME: &CStr = c"rate_limit.salt";
 
@@ -89,6 +91,8 @@ static TABLE: Table<[zend_ini_entry_def]> = Table(&[
     entry(c"rate_limit.deny_cache", c"1", &(deny_cache_is as Take)),
     entry(c"rate_limit.log_layout", c"sorted-set", &(log_layout_is as Take)),
     entry(c"rate_limit.clock", c"server", &(clock_is as Take)),
+    entry(c"rate_limit.enabled", c"1", &(enabled_is as Take)),
+    entry(c"rate_limit.dry_run", c"0", &(dry_run_is as Take)),
     zend_ini_entry_def::end(),
 ]);
 
@@ -159,6 +163,14 @@ fn clock_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
     CLOCK.set(one_of(value, &["server", "host"]), "must be server or host")
 }
 
+fn enabled_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
+    ENABLED.set(switch(value), "must be 1 or 0")
+}
+
+fn dry_run_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
+    DRY_RUN.set(switch(value), "must be 1 or 0")
+}
+
 fn at_startup(stage: c_int) -> Result<(), &'static str> {
     if matches!(stage, STARTUP | DEACTIVATE) { Ok(()) } else { Err("can only be set in php.ini") }
 }
@@ -211,6 +223,16 @@ pub fn clock() -> ClockMode {
 /// Whether identities are made with managed keys.
 pub fn salt_is_managed() -> bool {
     SALT.get() == 1
+}
+
+/// Whether anything is decided at all.
+pub fn enabled() -> bool {
+    ENABLED.get() == 1
+}
+
+/// Whether denials let pass, where a limiter says nothing of its own.
+pub fn dry_run() -> bool {
+    DRY_RUN.get() == 1
 }
 
 /// A setting as it was written.

@@ -61,20 +61,45 @@ pub trait Store {
     /// # Errors
     /// [`StoreError`] where the store cannot answer; then the state may still be there.
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError>;
+
+    /// Records what was admitted in this store's absence to the identity of `call`, which follows
+    /// at once: one deadline holds for both. `call.cost` is ignored.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot answer.
+    fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError>;
+
+    /// What this store's clock showed, as far as that is known without asking, when
+    /// the steady clock showed `steady`: just now. After a call, the time it was stamped with.
+    fn time(&self, steady: Micros) -> Micros;
+}
+
+/// Units that were admitted in a store's absence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owed {
+    /// When, by the store's clock. A counter's units may be of any instant in that window.
+    pub at: Micros,
+    /// How many.
+    pub units: u64,
 }
 
 /// What the workers of one host know together about stores that are elsewhere.
 ///
-/// `scope` stands for one such store: its address, credentials and prefix. Instants are by
-/// the host's steady clock.
-pub trait Host: Store {
+/// `scope` stands for one such store: its address, credentials and prefix. Instants called `now` or
+/// `asked` are by the steady clock, those called `at` by the store's clock.
+///
+/// Under the failure policy `memory` a host keeps, beside the store's state, a copy of what it has
+/// seen the store admit; in the store's absence it decides on that copy. What it then admits it also
+/// writes down as a debt of that identity, for [`Store::settle`].
+pub trait Host {
     /// Whether a denial of this very question, of cost 1, still holds at `now`.
     fn denial(&self, scope: u64, call: &Call<'_>, now: Micros) -> Denial;
 
     /// Remembers a denial that left nothing, from `asked`, when the question was about to be sent.
     fn remember(&self, ticket: Ticket, verdict: &Verdict, asked: Micros);
 
-    /// Forgets the denials of this identity, and those of questions that are being asked.
+    /// Forgets the denials of this identity, those of questions that are being asked, its part of
+    /// the copy and its debt.
     fn forget(&self, scope: u64, call: &Call<'_>);
 
     /// Whether the store may be asked at `now`. When it has failed, one caller may each
@@ -87,6 +112,32 @@ pub trait Host: Store {
     /// The store has failed, by `now`. After `most` failures in a row it is left alone for
     /// `retry_interval`. Says whether this is the first in a row.
     fn failed(&self, scope: u64, now: Micros, most: u32, retry_interval: Micros) -> bool;
+
+    /// Writes into the copy that the store admitted this call. Where the copy is full, because the
+    /// store was told elsewhere to forget, the newest units stay: more decide nothing.
+    fn admitted(&self, scope: u64, call: &Call<'_>, now: Micros, at: Micros);
+
+    /// What the store's clock shows at `now`, by the last worker that saw it admit a call.
+    fn time(&self, scope: u64, now: Micros) -> Option<Micros>;
+
+    /// Decides on the copy, and there records what it admits if it shall.
+    ///
+    /// # Errors
+    /// [`StoreError`] where shared memory cannot answer.
+    fn decide(
+        &self,
+        scope: u64,
+        call: &Call<'_>,
+        at: Micros,
+        record: bool,
+    ) -> Result<Verdict, StoreError>;
+
+    /// Adds to the identity's debt. `call.cost` is ignored.
+    fn owe(&self, scope: u64, call: &Call<'_>, now: Micros, debt: &[Owed]);
+
+    /// Takes the identity's debt, or the oldest part of it that `into` has room for, and says how
+    /// much of `into` was filled. No two callers get the same unit. `call.cost` is ignored.
+    fn take_debt(&self, scope: u64, call: &Call<'_>, into: &mut [Owed]) -> usize;
 }
 
 /// What a host remembers about a question.
@@ -111,7 +162,10 @@ pub struct Ticket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// It may.
-    Open,
+    Open {
+        /// Whether an identity may have a debt.
+        debts: bool,
+    },
     /// Not before so many microseconds have passed.
     Shut(Micros),
 }
@@ -126,6 +180,8 @@ pub enum StoreError {
         endpoint: String,
         /// What the system said.
         detail: String,
+        /// Whether the question had been sent, so that it may have been counted.
+        sent: bool,
     },
     /// No answer within `rate_limit.timeout`.
     #[error("{endpoint}: no answer within {after_ms} ms (rate_limit.timeout)")]
@@ -134,6 +190,8 @@ pub enum StoreError {
         endpoint: String,
         /// The deadline, in milliseconds.
         after_ms: u64,
+        /// Whether the question had been sent, so that it may have been counted.
+        sent: bool,
     },
     /// The server answered with an error that concerns more than one key.
     #[error("{endpoint}: {message}")]
@@ -169,12 +227,21 @@ pub enum StoreError {
         endpoint: String,
         /// What was expected and what came.
         detail: String,
+        /// Whether the question had been sent, so that it may have been counted.
+        sent: bool,
     },
     /// Shared memory: a worker that holds this identity's state does not let go of it.
     #[error("shared memory: another worker has held this state for {after_ms} ms")]
     Busy {
         /// How long was waited, in milliseconds.
         after_ms: u64,
+    },
+    /// A signal interrupted a call of this thread, and its handler (LiteSpeed runs PHP's request
+    /// shutdown there) asks again for what that call uses.
+    #[error("{endpoint}: in use by a call that a signal interrupted")]
+    InUse {
+        /// Address of the store, without credentials.
+        endpoint: String,
     },
     /// Shared memory: no room, and nothing that may be evicted.
     #[error("shared memory is full (rate_limit.memory_size)")]
@@ -206,5 +273,28 @@ impl StoreError {
                 | Self::Server { .. }
                 | Self::Protocol { .. }
         )
+    }
+
+    /// Whether the call that failed may have been recorded all the same.
+    #[must_use]
+    pub fn may_have_counted(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable { sent: true, .. }
+                | Self::Timeout { sent: true, .. }
+                | Self::Protocol { sent: true, .. }
+        )
+    }
+
+    /// The same failure, of what was asked before the question itself was sent.
+    #[must_use]
+    pub fn before_sending(mut self) -> Self {
+        if let Self::Unavailable { sent, .. }
+        | Self::Timeout { sent, .. }
+        | Self::Protocol { sent, .. } = &mut self
+        {
+            *sent = false;
+        }
+        self
     }
 }

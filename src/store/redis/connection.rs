@@ -88,6 +88,10 @@ impl Transport for SharedConnection {
         Ok(())
     }
 
+    fn patience(&self) -> Micros {
+        self.deadline.timeout
+    }
+
     fn run(
         &mut self,
         script: &'static Script,
@@ -225,14 +229,17 @@ impl SharedConnection {
 
     fn error(&self, failure: Failure) -> StoreError {
         let endpoint = self.endpoint();
+        let after_ms = self.deadline.timeout.div_ceil(1_000);
         match failure {
-            Failure::Timeout => {
-                StoreError::Timeout { endpoint, after_ms: self.deadline.timeout.div_ceil(1_000) }
-            }
+            Failure::Timeout => StoreError::Timeout { endpoint, after_ms, sent: false },
+            Failure::Unanswered(None) => StoreError::Timeout { endpoint, after_ms, sent: true },
             Failure::Broken(detail) | Failure::Unsent(detail) => {
-                StoreError::Unavailable { endpoint, detail }
+                StoreError::Unavailable { endpoint, detail, sent: false }
             }
-            Failure::Protocol(detail) => StoreError::Protocol { endpoint, detail },
+            Failure::Unanswered(Some(detail)) => {
+                StoreError::Unavailable { endpoint, detail, sent: true }
+            }
+            Failure::Protocol(detail) => StoreError::Protocol { endpoint, detail, sent: true },
             Failure::Server(message) => {
                 let error = server_error(endpoint, self.slot.endpoint.redact(&message));
                 if error.concerns_endpoint() {

@@ -113,7 +113,7 @@ impl Link {
             Stream::Plain(socket) => socket.send(&self.request, deadline)?,
             Stream::Tls(tls) => tls.send(&self.request, deadline)?,
         }
-        let result = self.receive(deadline, read);
+        let result = self.receive(deadline, read).map_err(Failure::after_sending);
         self.idle_since = clock::steady();
         result
     }

@@ -29,7 +29,7 @@ pub use connection::{Options, SharedConnection, connection};
 pub use dsn::{Dsn, DsnError};
 pub use endpoint::{Endpoint, Host, Server, TlsFiles};
 pub use keys::{LONGEST_PLAIN, Layout, Naming};
-pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, SALT, Script};
+pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, SALT, Script, prepare};
 pub use server_clock::{ClockMode, Known, ServerClock};
 pub use transport::{Transport, refuses_time, server_error};
 
@@ -37,11 +37,12 @@ use crate::clock;
 use crate::core::counter::{self, Counts, Position};
 use crate::core::limit::{Algorithm, Cost};
 use crate::core::log;
-use crate::core::time::Micros;
+use crate::core::time::{Micros, SECOND};
 use crate::core::verdict::Verdict;
-use crate::store::{Call, Store, StoreError};
+use crate::store::{Call, Owed, Store, StoreError};
 use decimal::Decimal;
 use keys::Keys;
+use script::{COUNTER_ADD, LOG_LIST_ADD, LOG_SORTED_SET_ADD};
 
 /// How much longer than its entries count a log is kept, milliseconds: hosts' clocks differ a little.
 const SLACK_MS: u64 = 1_000;
@@ -53,13 +54,15 @@ pub struct RedisStore<T> {
     mode: ClockMode,
     clock: Rc<ServerClock>,
     keys: Keys,
+    /// The stamp of a call that has begun with its identity's debt.
+    begun: Option<Micros>,
 }
 
 impl<T: Transport> RedisStore<T> {
     /// A store at the end of `transport`. Asks nothing yet.
     pub fn new(transport: T, naming: Naming, mode: ClockMode) -> Self {
         let clock = transport.clock();
-        Self { transport, naming, mode, clock, keys: Keys::default() }
+        Self { transport, naming, mode, clock, keys: Keys::default(), begun: None }
     }
 
     /// What is known about the server's clock.
@@ -68,13 +71,16 @@ impl<T: Transport> RedisStore<T> {
         self.clock.known()
     }
 
-    /// Begins a call and gives its stamp.
+    /// Begins a call, unless its debt did, and gives its stamp.
     fn begin(&mut self) -> Result<Micros, StoreError> {
+        if let Some(stamp) = self.begun.take() {
+            return Ok(stamp);
+        }
         let mut steady = clock::steady();
-        self.transport.begin(steady)?;
+        self.transport.begin(steady).map_err(StoreError::before_sending)?;
         if self.mode == ClockMode::Server && self.clock.due(steady) {
             let sent = clock::steady();
-            let server = self.transport.time()?;
+            let server = self.transport.time().map_err(StoreError::before_sending)?;
             steady = clock::steady();
             self.clock.sample(server, sent, steady);
         }
@@ -137,7 +143,7 @@ impl<T: Transport> RedisStore<T> {
         if admitted != i64::from(verdict.allowed) {
             let (endpoint, detail) =
                 (self.transport.endpoint(), "facts that do not fit".to_owned());
-            return Err(StoreError::Protocol { endpoint, detail });
+            return Err(StoreError::Protocol { endpoint, detail, sent: true });
         }
         Ok(verdict)
     }
@@ -152,7 +158,9 @@ impl<T: Transport> RedisStore<T> {
         let Call { limit, cost, .. } = *call;
         let mut earlier = Vec::new();
         for identity in call.earlier {
-            earlier.push(self.log_facts(&Call { identity, ..*call }, now, false, 0)?.1);
+            let call = Call { identity, ..*call };
+            let read = self.log_facts(&call, now, false, 0);
+            earlier.push(read.map_err(StoreError::before_sending)?.1);
         }
         let (admitted, own) = self.log_facts(call, now, record, log::used(&earlier))?;
         let facts = log::join(&earlier, own, limit, cost, |log, n| {
@@ -208,7 +216,8 @@ impl<T: Transport> RedisStore<T> {
         let mut earlier = Counts::default();
         for identity in call.earlier {
             let call = Call { identity, ..*call };
-            let (_, counts, at) = self.counter_facts(&call, now, false, earlier)?;
+            let read = self.counter_facts(&call, now, false, earlier);
+            let (_, counts, at) = read.map_err(StoreError::before_sending)?;
             earlier = counts;
             now = now.max(at.index * call.limit.window());
         }
@@ -241,12 +250,71 @@ impl<T: Transport> RedisStore<T> {
         let mut reply = [0; 4];
         let args = args.each_ref().map(Decimal::as_bytes);
         let keys = [0, 1, 2].map(|n| self.keys.get(n));
-        self.transport.run(&COUNTER, &keys, &args, &mut reply)?;
+        // Only near its end can a window be overtaken before the answer.
+        let late = limit.window() - at.elapsed <= self.transport.patience().saturating_add(SECOND);
+        self.transport.run(&COUNTER, &keys[..if late { 3 } else { 2 }], &args, &mut reply)?;
 
         let [admitted, overtaken, curr, prev] = reply;
         let counts = Counts { curr: not_negative(curr), prev: not_negative(prev) };
         let newest = at.index + u64::from(overtaken == 1);
         Ok((admitted, counts, at.no_earlier_than(newest)))
+    }
+}
+
+impl<T: Transport> RedisStore<T> {
+    /// [`Store::settle`] of a log, at `now`.
+    fn add_to_log(
+        &mut self,
+        call: &Call<'_>,
+        debt: &[Owed],
+        now: Micros,
+    ) -> Result<(), StoreError> {
+        let script = match self.naming.layout {
+            Layout::SortedSet => &LOG_SORTED_SET_ADD,
+            Layout::List => &LOG_LIST_ADD,
+        };
+        self.keys.name_log(&self.naming, call.identity);
+        let window = call.limit.window();
+        let counting = debt.iter().filter(|owed| owed.at + window > now);
+        let entries = counting.flat_map(|owed| [owed.at, owed.units]);
+        let args: Vec<Decimal> =
+            [window / 1_000 + SLACK_MS].into_iter().chain(entries).map(Decimal::unsigned).collect();
+        self.add(script, 1, &args)
+    }
+
+    /// [`Store::settle`] of a counter, at `now`.
+    fn add_to_counter(
+        &mut self,
+        call: &Call<'_>,
+        debt: &[Owed],
+        now: Micros,
+    ) -> Result<(), StoreError> {
+        let window = call.limit.window();
+        let Some(newest) = debt.iter().map(|owed| owed.at).max() else { return Ok(()) };
+        self.keys.name_counter(&self.naming, call.identity, call.limit, newest);
+        let index = newest / window;
+        let units = |index: u64| -> u64 {
+            debt.iter().filter(|owed| owed.at / window == index).map(|owed| owed.units).sum()
+        };
+        // A window's units count until the window after it ends.
+        let lives = |index: u64| match ((index + 2) * window).saturating_sub(now) {
+            0 => 0,
+            left => left.min(2 * window).div_ceil(1_000) + SLACK_MS,
+        };
+        let args = [index.saturating_sub(1), index]
+            .map(|index| [units(index), lives(index)].map(Decimal::unsigned));
+        self.add(&COUNTER_ADD, 2, args.as_flattened())
+    }
+
+    fn add(
+        &mut self,
+        script: &'static Script,
+        keys: usize,
+        args: &[Decimal],
+    ) -> Result<(), StoreError> {
+        let keys: Vec<&[u8]> = (0..keys).map(|n| self.keys.get(n)).collect();
+        let args: Vec<&[u8]> = args.iter().map(Decimal::as_bytes).collect();
+        self.transport.run(script, &keys, &args, &mut [0])
     }
 }
 
@@ -264,6 +332,20 @@ impl<T: Transport> Store for RedisStore<T> {
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
         let now = self.begin()?;
         self.forget(call, now)
+    }
+
+    fn settle(&mut self, call: &Call<'_>, debt: &[Owed]) -> Result<(), StoreError> {
+        let now = self.begin()?;
+        match call.algorithm {
+            Algorithm::Log => self.add_to_log(call, debt, now)?,
+            Algorithm::Counter => self.add_to_counter(call, debt, now)?,
+        }
+        self.begun = Some(now);
+        Ok(())
+    }
+
+    fn time(&self, steady: Micros) -> Micros {
+        self.clock.stamp(self.mode, steady)
     }
 }
 

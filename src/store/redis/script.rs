@@ -12,8 +12,22 @@ pub static LOG_SORTED_SET: Script = Script::new(include_str!("log_sorted_set.lua
 pub static LOG_LIST: Script = Script::new(include_str!("log_list.lua"));
 /// The key of a day.
 pub static SALT: Script = Script::about_a_secret(include_str!("salt.lua"));
+/// Adds units to a log as a sorted set.
+pub static LOG_SORTED_SET_ADD: Script = Script::new(include_str!("log_sorted_set_add.lua"));
+/// Adds units to a log as a list.
+pub static LOG_LIST_ADD: Script = Script::new(include_str!("log_list_add.lua"));
+/// Adds units to a counter.
+pub static COUNTER_ADD: Script = Script::new(include_str!("counter_add.lua"));
 /// The counter.
 pub static COUNTER: Script = Script::new(include_str!("counter.lua"));
+
+/// Computes the digests, so that no call does: a signal handler that interrupts one and makes another
+/// would wait for itself. For whoever loads this crate where request code runs in signal handlers.
+pub fn prepare() {
+    for script in [&LOG_SORTED_SET, &LOG_LIST, &COUNTER, &SALT] {
+        let _ = script.sha1();
+    }
+}
 
 /// A script that the server runs in one atomic step.
 #[derive(Debug)]

@@ -105,7 +105,8 @@ impl ServerClock {
     }
 
     /// The stamp of a call made when the steady clock shows `steady`.
-    pub(super) fn stamp(&self, mode: ClockMode, steady: Micros) -> Micros {
+    #[must_use]
+    pub fn stamp(&self, mode: ClockMode, steady: Micros) -> Micros {
         let target = match (mode, self.known.get()) {
             (ClockMode::Server, Known::Distance(_)) => {
                 steady.wrapping_add_signed(self.offset.get())

@@ -23,6 +23,9 @@ pub(super) enum Failure {
     Broken(String),
     /// It broke before the command was sent whole, so that the server cannot have run it.
     Unsent(String),
+    /// The command was sent, and no reply came: the server may have run it. The reason, or nothing
+    /// where the deadline passed.
+    Unanswered(Option<String>),
     /// The server's answer is an error.
     Server(String),
     /// The answer is no reply to what was sent.
@@ -39,13 +42,24 @@ impl From<io::Error> for Failure {
 }
 
 impl Failure {
+    /// A failure to receive, after a command was sent.
+    pub(super) fn after_sending(self) -> Self {
+        match self {
+            Self::Timeout => Self::Unanswered(None),
+            Self::Broken(reason) => Self::Unanswered(Some(reason)),
+            other => other,
+        }
+    }
+
     /// For code between a socket and its caller that speaks `io::Error`.
     pub(super) fn into_io(self) -> io::Error {
         match self {
-            Self::Timeout => io::ErrorKind::TimedOut.into(),
-            Self::Broken(text) | Self::Unsent(text) | Self::Server(text) | Self::Protocol(text) => {
-                io::Error::other(text)
-            }
+            Self::Timeout | Self::Unanswered(None) => io::ErrorKind::TimedOut.into(),
+            Self::Broken(text)
+            | Self::Unsent(text)
+            | Self::Unanswered(Some(text))
+            | Self::Server(text)
+            | Self::Protocol(text) => io::Error::other(text),
         }
     }
 }

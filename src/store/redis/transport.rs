@@ -20,6 +20,9 @@ pub trait Transport {
     /// [`StoreError`] where no connection can be made.
     fn begin(&mut self, started: Micros) -> Result<(), StoreError>;
 
+    /// How long after it began a call can still be answered, microseconds.
+    fn patience(&self) -> Micros;
+
     /// Runs a script with `EVALSHA`; on `NOSCRIPT`, and on that alone, loads it and repeats the call
     /// once. Fills `reply` with the integers that the script returned. There is at least one key.
     ///
@@ -60,7 +63,7 @@ pub trait Transport {
 /// anywhere in the text.
 #[must_use]
 pub fn server_error(endpoint: String, message: String) -> StoreError {
-    if message.contains("WRONGTYPE") {
+    if message.contains("WRONGTYPE") || message.contains("value is not an integer") {
         StoreError::Key { endpoint, message }
     } else {
         StoreError::Server { endpoint, message }

@@ -8,6 +8,8 @@
 //! Below the number of failures that opens the breaker the instant means nothing. From it on nobody
 //! asks before the instant; whoever comes first after it moves it on by an interval and asks. So one
 //! worker asks in each interval, and the death of one that was asking changes nothing.
+//!
+//! Beside it stands what the copy of the endpoint's state needs: see [`crate::store::Host`].
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,6 +19,9 @@ use crate::store::Gate;
 
 const INSTANT: u32 = 52;
 const MOST: u64 = (1 << (64 - INSTANT)) - 1;
+/// By how much a clock must be off before it is written down again, microseconds: so that workers
+/// do not write the same line on each call.
+const NOTEWORTHY: u64 = 1_000;
 
 /// Relaxed throughout: all that matters is in the one word, and nothing is published by it.
 impl Breaker {
@@ -27,9 +32,14 @@ impl Breaker {
         let first = tag as usize % BREAKERS;
         (0..BREAKERS)
             .map(|i| &records[(first + i) % BREAKERS])
-            .find(|record| match record.tag.compare_exchange(0, tag, Relaxed, Relaxed) {
-                Ok(_) => true,
-                Err(owner) => owner == tag,
+            .find(|record| {
+                let owner = record.tag.load(Relaxed);
+                owner == tag
+                    || owner == 0
+                        && match record.tag.compare_exchange(0, tag, Relaxed, Relaxed) {
+                            Ok(_) => true,
+                            Err(owner) => owner == tag,
+                        }
             })
             .unwrap_or(&records[first])
     }
@@ -38,8 +48,9 @@ impl Breaker {
     pub fn gate(&self, now: Micros, interval: Micros) -> Gate {
         let seen = self.word.load(Relaxed);
         let next = instant(seen);
+        let open = Gate::Open { debts: self.debts_until.load(Relaxed) > now };
         if next == 0 {
-            return Gate::Open;
+            return open;
         }
         if next > now {
             return Gate::Shut(next - now);
@@ -50,7 +61,7 @@ impl Breaker {
             Relaxed,
             Relaxed,
         ) {
-            Ok(_) => Gate::Open,
+            Ok(_) => open,
             Err(_) => Gate::Shut(interval), // another worker asks
         }
     }
@@ -73,6 +84,31 @@ impl Breaker {
         let before = self.word.fetch_update(Relaxed, Relaxed, failed);
         before.is_ok_and(|seen| failures(seen) == 0)
     }
+
+    /// Where it is left alone: in how many microseconds after `now` it is asked again.
+    pub fn next_try(&self, now: Micros) -> Option<Micros> {
+        let next = instant(self.word.load(Relaxed));
+        (next > 0).then(|| next.saturating_sub(now))
+    }
+
+    /// Until `until` an identity may have a debt.
+    pub fn debts(&self, until: Micros) {
+        self.debts_until.fetch_max(until, Relaxed);
+    }
+
+    /// When the steady clock showed `now`, the endpoint's showed `at`.
+    pub fn clock_shows(&self, now: Micros, at: Micros) {
+        let ahead = at.wrapping_sub(now);
+        if (ahead.wrapping_sub(self.ahead.load(Relaxed)) as i64).unsigned_abs() > NOTEWORTHY {
+            self.ahead.store(ahead, Relaxed);
+        }
+    }
+
+    /// See [`crate::store::Host::time`].
+    pub fn time(&self, now: Micros) -> Option<Micros> {
+        let ahead = self.ahead.load(Relaxed);
+        (ahead != 0).then(|| now.wrapping_add(ahead))
+    }
 }
 
 fn word(failures: u64, next: Micros) -> u64 {
@@ -92,6 +128,8 @@ fn instant(word: u64) -> Micros {
 mod tests {
     use super::*;
 
+    const OPEN: Gate = Gate::Open { debts: false };
+
     fn record() -> Breaker {
         // SAFETY: every field is an atomic, for which zero is a value (layout, invariants 1 and 2).
         unsafe { std::mem::zeroed() }
@@ -104,11 +142,11 @@ mod tests {
         breaker.answered();
         assert!(breaker.failed(101, 3, 50), "an answer in between begins a new row");
         assert!(!breaker.failed(102, 3, 50));
-        assert_eq!(breaker.gate(103, 50), Gate::Open);
+        assert_eq!(breaker.gate(103, 50), OPEN);
         assert!(!breaker.failed(104, 3, 50));
         assert_eq!(breaker.gate(104, 50), Gate::Shut(50));
         breaker.answered();
-        assert_eq!(breaker.gate(105, 50), Gate::Open);
+        assert_eq!(breaker.gate(105, 50), OPEN);
     }
 
     #[test]
@@ -116,9 +154,9 @@ mod tests {
         let breaker = record();
         breaker.failed(100, 1, 50);
         assert_eq!(breaker.gate(149, 50), Gate::Shut(1));
-        assert_eq!(breaker.gate(150, 50), Gate::Open);
+        assert_eq!(breaker.gate(150, 50), OPEN);
         assert_eq!(breaker.gate(151, 50), Gate::Shut(49));
-        assert_eq!(breaker.gate(200, 50), Gate::Open, "the one that asked never came back");
+        assert_eq!(breaker.gate(200, 50), OPEN, "the one that asked never came back");
     }
 
     #[test]
@@ -127,6 +165,27 @@ mod tests {
         breaker.failed(100, 1, 50);
         breaker.failed(120, 1, 50);
         assert_eq!(breaker.gate(149, 50), Gate::Shut(1));
+    }
+
+    #[test]
+    fn debts_are_spoken_of_until_they_count_no_more() {
+        let breaker = record();
+        breaker.debts(150);
+        breaker.debts(120);
+        assert_eq!(breaker.gate(149, 50), Gate::Open { debts: true });
+        assert_eq!(breaker.gate(150, 50), OPEN);
+    }
+
+    #[test]
+    fn the_endpoints_clock_is_known_to_all_workers_to_a_millisecond() {
+        let breaker = record();
+        assert_eq!(breaker.time(100), None);
+        breaker.clock_shows(10_000, 4_000);
+        assert_eq!(breaker.time(20_000), Some(14_000));
+        breaker.clock_shows(30_000, 24_900);
+        assert_eq!(breaker.time(30_000), Some(24_000), "not worth a write");
+        breaker.clock_shows(30_000, 26_000);
+        assert_eq!(breaker.time(40_000), Some(36_000));
     }
 
     #[test]

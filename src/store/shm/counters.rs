@@ -21,13 +21,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use portable_atomic::AtomicU128;
 
+use super::Excess;
 use super::layout::{CounterBucket, CounterSlot, Stats};
 use super::rank::{self, Meta, Rank};
 use crate::core::counter::{self, Counts, Position};
 use crate::core::limit::{Cost, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::StoreError;
+use crate::store::{Owed, StoreError};
 
 /// Tries to insert a counter before giving up, each lost to another identity's insertion.
 const TRIES: usize = 64;
@@ -79,7 +80,7 @@ impl State {
         }
     }
 
-    /// Units are at most a limit, so they fit; an index fits until the year 2106.
+    /// Units are at most the highest limit, so they fit; an index fits until the year 2106.
     #[inline]
     fn word(self) -> u128 {
         (u128::from(self.tag) << (128 - TAG))
@@ -95,7 +96,7 @@ impl State {
     }
 
     fn spend(mut self, cost: Cost) -> Self {
-        self.counts.curr += cost.units();
+        self.counts.curr = self.counts.curr.saturating_add(cost.units()).min((1 << UNITS) - 1);
         self
     }
 }
@@ -108,6 +109,7 @@ pub(super) struct Ask {
     pub limit: Limit,
     pub cost: Cost,
     pub now: Micros,
+    pub excess: Excess,
     /// What the client's earlier identities have used, as of the window that holds `now`.
     pub earlier: Counts,
 }
@@ -150,17 +152,28 @@ pub(super) struct Counters<'a, W> {
 
 impl<'a, W: Word> Counters<'a, W> {
     /// Decides and records. `hold` takes the identity's stripe, and is called only to insert.
+    #[inline(always)]
     pub fn attempt<G>(
         &self,
         ask: Ask,
         hold: impl FnOnce() -> Result<G, StoreError>,
     ) -> Result<Verdict, StoreError> {
-        if let Some(verdict) = self.spend(ask) {
-            return Ok(verdict);
+        match self.spend(ask) {
+            Some(verdict) => Ok(verdict),
+            None => self.begin(ask, hold),
         }
+    }
+
+    /// The same where the identity has no slot.
+    #[cold]
+    fn begin<G>(
+        &self,
+        ask: Ask,
+        hold: impl FnOnce() -> Result<G, StoreError>,
+    ) -> Result<Verdict, StoreError> {
         let fresh = ask.fresh();
         let verdict = counter::attempt(fresh.counts, ask.limit, ask.cost, fresh.elapsed);
-        if !verdict.allowed {
+        if !verdict.allowed && ask.excess == Excess::Denied {
             return Ok(verdict);
         }
         let _held = hold()?;
@@ -184,17 +197,20 @@ impl<'a, W: Word> Counters<'a, W> {
         self.find(ask.tag).map_or_else(|| ask.fresh(), |(_, seen)| ask.find(seen))
     }
 
-    /// Forgets the counter.
-    pub fn reset(&self, tag: u64) {
+    /// Forgets the counter and gives what it held, a part for each of its two windows.
+    pub fn take(&self, tag: u64, window: Micros) -> [Owed; 2] {
         while let Some((slot, seen)) = self.find(tag) {
             if slot.word.swap(seen, 0).is_ok() {
                 self.stats.counters.fetch_sub(1, Relaxed); // a statistic
-                return;
+                let State { index, counts, .. } = State::read(seen);
+                return [(index.saturating_sub(1), counts.prev), (index, counts.curr)]
+                    .map(|(index, units)| Owed { at: index * window, units });
             }
         }
+        [Owed::default(); 2]
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, tag: u64) -> Option<(&'a CounterSlot<W>, u128)> {
         for bucket in self.buckets {
             for slot in &bucket.0 {
@@ -208,13 +224,13 @@ impl<'a, W: Word> Counters<'a, W> {
     }
 
     /// Decides on the slot that is there, and records. `None`: there is none.
-    #[inline]
+    #[inline(always)]
     fn spend(&self, ask: Ask) -> Option<Verdict> {
         let (slot, mut seen) = self.find(ask.tag)?;
         loop {
             let found = ask.find(seen);
             let verdict = counter::attempt(found.counts, ask.limit, ask.cost, found.elapsed);
-            if !verdict.allowed {
+            if !verdict.allowed && ask.excess == Excess::Denied {
                 return Some(verdict);
             }
             match slot.word.swap(seen, found.state.spend(ask.cost).word()) {

@@ -170,6 +170,7 @@ impl KeyRing {
         let record = free.ok_or_else(|| StoreError::Unavailable {
             endpoint: "memory://".to_owned(),
             detail: format!("no room for more than {RECORDS} identity keys"),
+            sent: false,
         })?;
         record.scope.store(name.scope, Relaxed);
         record.confirmed.store(now, Relaxed);

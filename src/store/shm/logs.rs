@@ -13,6 +13,7 @@ use std::sync::atomic::{
     fence,
 };
 
+use super::Excess;
 use super::layout::{BUCKET, ENTRIES, LogSlot, STRIPES, Stripe};
 use super::lines::Lines;
 use super::log_word::LogWord;
@@ -21,7 +22,7 @@ use super::stripes::{Holding, Stripes};
 use crate::core::limit::{Cost, Limit};
 use crate::core::log::{self, Facts};
 use crate::core::time::Micros;
-use crate::store::StoreError;
+use crate::store::{Owed, StoreError};
 
 /// Entries that a denied call walks along at the most without holding the stripe.
 const NEARBY: u64 = 1_000;
@@ -38,6 +39,18 @@ pub(super) struct Ask {
     pub now: Micros,
     /// Entries of the client's earlier identities that count.
     pub before: u64,
+    pub excess: Excess,
+}
+
+impl Ask {
+    /// Whether this call is recorded where `used` entries of its own identity count.
+    fn records(&self, used: u64) -> bool {
+        self.excess != Excess::Denied || self.admits(used)
+    }
+
+    fn admits(&self, used: u64) -> bool {
+        log::admits(self.limit, self.before + used, self.cost)
+    }
 }
 
 /// The facts about a log, and the time at which they hold: not before its newest entry.
@@ -53,18 +66,24 @@ pub(super) struct Logs<'a> {
 impl<'a> Logs<'a> {
     /// Records if that is admitted. Gives the facts before.
     pub fn attempt(self, ask: &Ask) -> Result<Seen, StoreError> {
-        if let Some(denied) = self.denied(ask) {
+        if ask.excess == Excess::Denied
+            && let Some(denied) = self.denied(ask)
+        {
             return Ok(denied);
         }
         let holding = self.hold(ask.tag)?;
         let number = match self.find(ask) {
             Some(number) => number,
-            None if log::admits(ask.limit, ask.before, ask.cost) => self.claim_slot(ask)?,
+            None if ask.records(0) => self.claim_slot(ask)?,
             None => return Ok((Facts::default(), ask.now)),
         };
         let mut open = self.open(number, &holding);
         let (facts, now) = open.facts(ask);
-        if log::admits(ask.limit, ask.before + facts.used, ask.cost) {
+        if ask.excess == Excess::Displaces {
+            let most = u64::from(ask.limit.max()).saturating_sub(ask.cost.units());
+            open.drop_oldest(facts.used.saturating_sub(most) as u32);
+        }
+        if ask.records(facts.used) {
             open.append(ask.cost, now)?;
             open.slot.meta.store(Meta::of(ask.limit).bits(), Relaxed); // a hint
         }
@@ -108,7 +127,7 @@ impl<'a> Logs<'a> {
         let seen = slot.word.load(Acquire);
         let log = self.plausible(seen);
         let used = u64::from(log.length);
-        if used == 0 || log::admits(ask.limit, ask.before + used, ask.cost) {
+        if used == 0 || ask.admits(used) {
             return None;
         }
         let newest = log.newest(self.pool.line(log.last));
@@ -148,6 +167,24 @@ impl<'a> Logs<'a> {
     fn next(self, line: u32) -> u32 {
         // Relaxed: the word whose Acquire or lock came before vouches for it.
         self.pool.line(line).next.load(Relaxed)
+    }
+
+    /// Takes the oldest entries, as many as `into` has room for, and says how many.
+    pub fn take(self, ask: &Ask, into: &mut [Owed]) -> Result<usize, StoreError> {
+        let holding = self.hold(ask.tag)?;
+        let Some(number) = self.find(ask) else { return Ok(0) };
+        let mut open = self.open(number, &holding);
+        let newest = open.log.newest(self.pool.line(open.log.last));
+        let count = into.len().min(open.log.length as usize);
+        for (nth, owed) in (1..).zip(&mut into[..count]) {
+            *owed = Owed { at: self.nth(open.log, nth, newest), units: 1 };
+        }
+        if count < open.log.length as usize {
+            open.drop_oldest(count as u32);
+        } else {
+            open.remove();
+        }
+        Ok(count)
     }
 
     fn hold(self, tag: u64) -> Result<Holding<'a>, StoreError> {
@@ -212,12 +249,31 @@ impl Open<'_> {
 
     /// Drops the entries that are not later than `horizon`.
     fn trim(&mut self, horizon: Micros, newest: Micros) {
-        let mut log = self.log;
         if newest <= horizon {
-            return self.publish(LogWord::default(), log.lines());
+            return self.publish(LogWord::default(), self.log.lines());
         }
-        let mut left = 0;
-        while log.length > 1 && self.logs.pool.line(log.first).entry(log.head, newest) <= horizon {
+        self.drop_while(|oldest, _| oldest <= horizon, newest);
+    }
+
+    /// Drops the `count` oldest entries.
+    fn drop_oldest(&mut self, count: u32) {
+        let newest = self.log.newest(self.logs.pool.line(self.log.last));
+        if count >= self.log.length {
+            return self.publish(LogWord::default(), self.log.lines());
+        }
+        self.drop_while(|_, dropped| dropped < count, newest);
+    }
+
+    /// Drops the oldest entry, but never the newest of all, while `goes` says so of its time and of
+    /// how many went before.
+    fn drop_while(&mut self, goes: impl Fn(Micros, u32) -> bool, newest: Micros) {
+        let (mut log, mut left) = (self.log, 0);
+        while log.length > 1
+            && goes(
+                self.logs.pool.line(log.first).entry(log.head, newest),
+                self.log.length - log.length,
+            )
+        {
             log.length -= 1;
             log.head += 1;
             if log.head == ENTRIES {

@@ -5,6 +5,7 @@
 //! room. `host` is what this host remembers of stores elsewhere: `deny` and `breaker`.
 
 mod breaker;
+mod busy;
 mod counters;
 mod deny;
 mod file;
@@ -22,6 +23,7 @@ mod rank;
 mod region;
 mod segment;
 mod stripes;
+mod watch;
 
 use std::hash::Hasher as _;
 
@@ -33,18 +35,22 @@ use lines::Lines;
 use logs::{Logs, Seen};
 use stripes::Stripes;
 
-use super::{Call, Store, StoreError};
+use super::{Call, Owed, Store, StoreError};
 use crate::core::counter::Counts;
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::log;
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
+pub use busy::BusySeen;
 pub use file::FileProblem;
 pub use flags::Flags;
 pub use key_ring::{Kept, KeyName, KeyRing};
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
+pub use watch::{
+    Asked, BUCKETS_OF_TIME, ClockSeen, EndpointSeen, KINDS, OTHER, OUTCOMES, RoundTrips, Tally,
+};
 
 /// A region as the store of one namespace.
 #[derive(Clone, Copy)]
@@ -65,21 +71,51 @@ impl Region {
     }
 }
 
+/// The same namespace of the same region.
+impl PartialEq for Shm {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.region, other.region) && self.owner() == other.owner()
+    }
+}
+
 impl Shm {
     /// [`Store::attempt`] at `now`, microseconds since the epoch.
     ///
     /// # Errors
     /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
-    #[inline]
+    #[inline(always)]
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        self.record(call, now, Excess::Denied)
+    }
+
+    /// Decides on a call at `now` and records it, or records it whatever the decision.
+    #[inline]
+    fn record(&self, call: &Call<'_>, now: Micros, excess: Excess) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
-            Algorithm::Counter => self.counters(key).attempt(self.counter(key, call, now), || {
-                self.stripes().hold(key.stripe(), self.pool())
-            }),
+            Algorithm::Counter => self
+                .counters(key)
+                .attempt(counters::Ask { excess, ..self.counter(key, call, now) }, || {
+                    self.stripes().hold(key.stripe(), self.pool())
+                }),
             Algorithm::Log => {
-                let (facts, now) = self.log(key, call, now, Logs::attempt)?;
+                let ask = |ask: logs::Ask| self.logs().attempt(&logs::Ask { excess, ..ask });
+                let (facts, now) = self.log(key, call, now, ask)?;
                 Ok(log::attempt(facts, call.limit, call.cost, now))
+            }
+        }
+    }
+
+    /// Forgets a state, or the oldest part of a log that `into` has room for, and gives it.
+    /// Nobody else gets any of the same. Says how much of `into` was filled.
+    fn take(&self, call: &Call<'_>, into: &mut [Owed]) -> Result<usize, StoreError> {
+        let key = self.find(call);
+        match call.algorithm {
+            Algorithm::Log => self.logs().take(&key.log(&self.region.logs, call, 0), into),
+            Algorithm::Counter => {
+                let taken = self.counters(key).take(key.counter_tag(), call.limit.window());
+                let owed = taken.into_iter().filter(|owed| owed.units > 0);
+                Ok(into.iter_mut().zip(owed).map(|(slot, owed)| *slot = owed).count())
             }
         }
     }
@@ -93,7 +129,7 @@ impl Shm {
         match call.algorithm {
             Algorithm::Counter => Ok(self.counters(key).peek(self.counter(key, call, now))),
             Algorithm::Log => {
-                let (facts, now) = self.log(key, call, now, Logs::peek)?;
+                let (facts, now) = self.log(key, call, now, |ask| self.logs().peek(&ask))?;
                 Ok(log::peek(facts, call.limit, call.cost, now))
             }
         }
@@ -115,7 +151,7 @@ impl Shm {
 
     /// Where this call's state is: a keyed hash of namespace, algorithm, window and identity. The key
     /// is random, so nobody outside can aim at a bucket or at somebody's tag.
-    #[inline]
+    #[inline(always)]
     fn find(&self, call: &Call<'_>) -> Key {
         let mut hasher = self.hasher;
         let algorithm = u64::from(call.algorithm == Algorithm::Log);
@@ -149,7 +185,7 @@ impl Shm {
         key: Key,
         call: &Call<'_>,
         mut now: Micros,
-        ask: fn(Logs<'static>, &logs::Ask) -> Result<Seen, StoreError>,
+        ask: impl FnOnce(logs::Ask) -> Result<Seen, StoreError>,
     ) -> Result<Seen, StoreError> {
         self.room_for(call.algorithm, call.limit)?;
         let mut earlier = Vec::new();
@@ -163,7 +199,7 @@ impl Shm {
             now = at;
         }
         let own = key.log(&self.region.logs, call, now);
-        let (own, now) = ask(self.logs(), &logs::Ask { before: log::used(&earlier), ..own })?;
+        let (own, now) = ask(logs::Ask { before: log::used(&earlier), ..own })?;
         let nth = |log: usize, n| {
             let limit = log::blocked_by(call.limit, earlier[log].used, n);
             of(log, limit, Cost::ONE, now).map(|(facts, _)| facts.blocking)
@@ -192,7 +228,7 @@ impl Shm {
 }
 
 impl Store for Shm {
-    #[inline]
+    #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         self.attempt_at(call, self.region.now())
     }
@@ -208,7 +244,7 @@ impl Store for Shm {
         let key = self.find(call);
         match call.algorithm {
             Algorithm::Counter => {
-                self.counters(key).reset(key.counter_tag());
+                self.counters(key).take(key.counter_tag(), call.limit.window());
                 Ok(())
             }
             Algorithm::Log => {
@@ -216,6 +252,26 @@ impl Store for Shm {
             }
         }
     }
+
+    /// Nobody owes this store anything: where it does not answer, nothing else does.
+    fn settle(&mut self, _: &Call<'_>, _: &[Owed]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn time(&self, _: Micros) -> Micros {
+        self.region.now()
+    }
+}
+
+/// What becomes of a call that the limit does not admit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Excess {
+    /// It is denied and not recorded.
+    Denied,
+    /// It is recorded.
+    Counts,
+    /// It is recorded; of a log, the oldest entries beyond the limit go.
+    Displaces,
 }
 
 /// The hash of what a state belongs to; not 0.
@@ -225,13 +281,15 @@ struct Key(u64);
 impl Key {
     #[inline]
     fn counter(self, call: &Call<'_>, now: Micros) -> counters::Ask {
-        let (tag, earlier) = (self.counter_tag(), Counts::default());
-        counters::Ask { tag, limit: call.limit, cost: call.cost, now, earlier }
+        let Call { limit, cost, .. } = *call;
+        let (tag, excess, earlier) = (self.counter_tag(), Excess::Denied, Counts::default());
+        counters::Ask { tag, limit, cost, now, excess, earlier }
     }
 
     fn log(self, table: &[LogBucket], call: &Call<'_>, now: Micros) -> logs::Ask {
-        let buckets = self.buckets(table.len());
-        logs::Ask { tag: self.0, buckets, limit: call.limit, cost: call.cost, now, before: 0 }
+        let Call { limit, cost, .. } = *call;
+        let (tag, buckets) = (self.0, self.buckets(table.len()));
+        logs::Ask { tag, buckets, limit, cost, now, excess: Excess::Denied, before: 0 }
     }
 
     /// The highest 34 bits.

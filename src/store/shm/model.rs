@@ -11,6 +11,7 @@ use crate::core::counter::Counts;
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::{Micros, SECOND};
 use crate::store::StoreError;
+use crate::store::shm::Excess;
 
 const NOW: Micros = 1_796_083_200 * SECOND;
 
@@ -24,6 +25,7 @@ fn ask(tag: u64, max: i64, cost: i64) -> Ask {
         cost: Cost::new(cost, Algorithm::Counter).unwrap(),
         now: NOW,
         earlier: Counts::default(),
+        excess: Excess::Denied,
     }
 }
 
@@ -153,7 +155,7 @@ mod every_order {
             let stripe = || shared.1.lock().unwrap();
             assert_eq!(shared.0.spend(ask(1, 3, 1), 3, stripe), 3);
             let other = Arc::clone(&shared);
-            let resetting = thread::spawn(move || other.0.counters().reset(1));
+            let resetting = thread::spawn(move || other.0.counters().take(1, 60 * super::SECOND));
             let admitted = shared.0.spend(ask(1, 3, 1), 1, stripe);
             resetting.join().unwrap();
             let left = shared.0.counters().peek(ask(1, 3, 1)).remaining;

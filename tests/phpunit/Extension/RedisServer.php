@@ -11,16 +11,33 @@ final class RedisServer
 {
     public readonly string $socket;
     public readonly int $port;
-    private readonly string $folder;
+    public readonly string $folder;
     private ?Server $server;
 
     /** @param list<string> $options */
-    public function __construct(array $options = [])
+    public function __construct(private readonly array $options = [])
     {
         $this->folder = Server::folder();
         $this->socket = "$this->folder/redis.sock";
         $this->port = self::freePort();
-        $this->server = Server::redis($this->folder, ['--port', (string) $this->port, ...$options]);
+        $this->start();
+    }
+
+    public function signal(int $signal): void
+    {
+        $this->server->signal($signal);
+    }
+
+    /** Kills it and starts it again, with more options. */
+    public function restart(string ...$options): void
+    {
+        $this->server->end(SIGKILL);
+        $this->start(...$options);
+    }
+
+    private function start(string ...$options): void
+    {
+        $this->server = Server::redis($this->folder, ['--port', (string) $this->port, ...$this->options, ...$options]);
     }
 
     /** Opens a port under TLS, with a certificate that nobody has signed. */

@@ -66,7 +66,7 @@ final class Apache extends WebServer
     private function configuration(string $host): string
     {
         $modules = '';
-        foreach (['mpm_prefork', 'authz_core', 'dir', 'mime', 'php'] as $module) {
+        foreach (['mpm_prefork', 'authz_core', 'dir', 'env', 'mime', 'php'] as $module) {
             $file = $module === 'php' ? 'libphp8.4.so' : "mod_$module.so";
             $modules .= "LoadModule {$module}_module " . self::MODULES . "/$file\n";
         }

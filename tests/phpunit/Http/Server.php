@@ -25,7 +25,7 @@ final class Server
 
     public function __destruct()
     {
-        $this->process === null || $this->end();
+        $this->end();
     }
 
     public function pid(): int
@@ -38,10 +38,13 @@ final class Server
         proc_terminate($this->process, $signal);
     }
 
-    /** Ends it by a signal; its exit status. */
-    public function end(int $signal = SIGTERM): int
+    /** Ends it, if it has not; its exit status. */
+    public function end(): int
     {
-        $this->signal($signal);
+        if ($this->process === null) {
+            return 0;
+        }
+        $this->signal(SIGTERM);
         $status = proc_close($this->process);
         $this->process = null;
         return $status;
@@ -100,11 +103,12 @@ final class Server
      *
      * @param list<string> $options
      */
-    public static function redis(string $folder, array $options = []): self
+    public static function redis(string $folder, array $options = [], ?string $program = null): self
     {
         $socket = "$folder/redis.sock";
+        $program ??= getenv('RATE_LIMIT_TEST_SERVER') ?: 'redis-server';
         return new self(
-            ['redis-server', '--port', '0', '--unixsocket', $socket, '--unixsocketperm', '777', '--save', '', '--dir', $folder, ...$options],
+            [$program, '--port', '0', '--unixsocket', $socket, '--unixsocketperm', '777', '--save', '', '--dir', $folder, ...$options],
             fn (): bool => (bool) @stream_socket_client("unix://$socket"),
         );
     }

@@ -74,6 +74,9 @@ final class FpmPool
             $content = (string) stream_get_contents($socket, $length + $padding);
             $output .= $type === 6 ? substr($content, 0, $length) : '';
         }
+        if ($output === '') {
+            return new Response(502, [], ''); // the worker died
+        }
         $status = preg_match('/^Status: (\d+)/mi', $output, $match) === 1 ? $match[1] : '200';
         return Response::parse("HTTP/1.1 $status\r\n$output");
     }

@@ -53,7 +53,6 @@ static struct {
 } request;
 
 static enum { STARTING, IDLE, SERVING } state = STARTING;
-static volatile sig_atomic_t ending;
 
 static void die(const char *what)
 {
@@ -198,12 +197,6 @@ static void shut_request_down_and_exit(int signal_number)
     exit(1);
 }
 
-static void end(int signal_number)
-{
-    (void) signal_number;
-    ending = 1;
-}
-
 static void read_request(void)
 {
     size_t length = 0;
@@ -294,27 +287,33 @@ static void leave(void)
     exit(0);
 }
 
+/* Returns upon SIGTERM, without waiting for the children. */
 static void keep_children(int listener, int wanted, long most)
 {
     int children = 0;
     pid_t parent = getpid();
-    sigaction(SIGTERM, &(struct sigaction) {.sa_handler = end}, NULL); /* and waitpid returns */
-    while (!ending) {
+    sigset_t awaited, before;
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGTERM);
+    sigaddset(&awaited, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &awaited, &before);
+    do {
+        while (waitpid(-1, NULL, WNOHANG) > 0) {
+            children--;
+        }
         for (; children < wanted; children++) {
             pid_t pid = fork();
             if (pid < 0) {
                 die("fork");
             }
             if (pid == 0) {
+                sigprocmask(SIG_SETMASK, &before, NULL);
                 setsid();
                 serve(listener, parent, most);
                 leave();
             }
         }
-        if (waitpid(-1, NULL, 0) > 0) {
-            children--;
-        }
-    }
+    } while (sigwaitinfo(&awaited, NULL) != SIGTERM);
 }
 
 static int listen_on(const char *path)
