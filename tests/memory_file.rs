@@ -46,7 +46,7 @@ fn shm(file: &Path) -> Shm {
 
 fn call(algorithm: Algorithm) -> Call<'static> {
     let limit = Limit::new(3, 31_536_000).unwrap();
-    Call { algorithm, identity: b"a", limit, cost: Cost::ONE }
+    Call { algorithm, identity: b"a", earlier: &[], limit, cost: Cost::ONE }
 }
 
 fn error(file: &Path) -> String {

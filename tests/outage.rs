@@ -109,6 +109,7 @@ fn limiter(server: &Server, layout: Layout, algorithm: Algorithm) -> Limited {
         }),
         algorithm,
         limit: Limit::new(10, 60).unwrap(),
+        earlier: &[],
         on_failure: OnFailure::Memory,
         mode: Mode::Enforce,
         retry_interval: SECOND,

@@ -15,7 +15,8 @@ use super::servers;
 use super::zend::Thrown;
 use super::{exceptions, log, settings, settings_text};
 use crate::clock;
-use crate::core::time::Micros;
+use crate::core::identity::Key;
+use crate::core::time::{Day, Micros};
 use crate::core::verdict::Verdict;
 use crate::limiter::Remote;
 use crate::store::redis::{
@@ -154,6 +155,17 @@ impl Backend {
         match self {
             Self::Client(client) => client.take_cause(),
             _ => None,
+        }
+    }
+
+    /// The key of a day that all hosts share on this server. See [`RedisStore::salt`].
+    pub fn salt(&self, day: Day, offered: &Key) -> Result<Key, StoreError> {
+        match self {
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
+                Ok(mut store) => store.salt(day, offered, clock::wall()),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
+            },
+            _ => unreachable!("rate_limit.store is no client object, and memory has no keys"),
         }
     }
 
