@@ -109,7 +109,9 @@ impl Bound {
     /// Decides, and counts the decision.
     #[inline(always)]
     fn attempt(&self, identity: &[u8], cost: Cost) -> Result<Decision, Thrown> {
-        let decision = self.decide(|limiter| limiter.attempt(identity, cost))?;
+        self.backend.not_in_transaction()?;
+        let answer = self.limiter().attempt(identity, cost);
+        let decision = self.shown(answer)?;
         if tally::count(self.algorithm, &decision) {
             self.sample(identity, cost, &decision);
         }
@@ -125,13 +127,18 @@ impl Bound {
     }
 
     /// Asks the limiter, and lets a failure become an exception.
-    #[inline(always)]
     fn decide<R>(
         &self,
         ask: impl FnOnce(&mut Limiter<'_, &Backend, &Memory>) -> Result<R, StoreError>,
     ) -> Result<R, Thrown> {
         self.backend.not_in_transaction()?;
-        let answer = ask(&mut Limiter {
+        let answer = ask(&mut self.limiter());
+        self.shown(answer)
+    }
+
+    #[inline(always)]
+    fn limiter(&self) -> Limiter<'_, &Backend, &Memory> {
+        Limiter {
             store: &self.backend,
             memory: &self.memory,
             remote: self.backend.remote(),
@@ -140,7 +147,11 @@ impl Bound {
             on_failure: self.on_failure,
             retry_interval: self.retry_interval,
             mode: self.mode,
-        });
+        }
+    }
+
+    #[inline(always)]
+    fn shown<R>(&self, answer: Result<R, StoreError>) -> Result<R, Thrown> {
         let cause = self.backend.take_cause();
         if self.backend.runs_php() {
             zend::thrown()?; // an Error in the client's code, which no policy answers
