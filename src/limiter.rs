@@ -191,7 +191,7 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     /// policy is [`OnFailure::Memory`] and shared memory cannot answer either.
     #[inline(always)]
     pub fn attempt(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), true))
+        self.in_mode(identity, cost, true)
     }
 
     /// Decides as [`Self::attempt`] would, and records nothing.
@@ -199,7 +199,7 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     /// # Errors
     /// As [`Self::attempt`].
     pub fn peek(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), false))
+        self.in_mode(identity, cost, false)
     }
 
     /// Forgets what `identity` has used.
@@ -218,16 +218,18 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
         done.map_err(|failure| failure.error)
     }
 
-    #[inline]
+    #[inline(always)]
     fn in_mode(
         &mut self,
-        decide: impl FnOnce(&mut Self) -> Result<Decision, StoreError>,
+        identity: &[u8],
+        cost: Cost,
+        record: bool,
     ) -> Result<Decision, StoreError> {
-        match self.mode {
-            Mode::Enforce => decide(self),
-            Mode::DryRun => decide(self).map(Decision::without_bite),
-            Mode::Off => Ok(self.policy(true, Some(0), Source::Disabled)),
+        if self.mode == Mode::Off {
+            return Ok(self.policy(true, Some(0), Source::Disabled));
         }
+        let answer = self.decide(&self.call(identity, cost), record);
+        if self.mode == Mode::DryRun { answer.map(Decision::without_bite) } else { answer }
     }
 
     fn call<'i>(&self, identity: &'i [u8], cost: Cost) -> Call<'i>

@@ -89,7 +89,7 @@ impl Shm {
     }
 
     /// Decides on a call at `now` and records it, or records it whatever the decision.
-    #[inline]
+    #[inline(always)]
     fn record(&self, call: &Call<'_>, now: Micros, excess: Excess) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
@@ -159,6 +159,7 @@ impl Shm {
         Key(hasher.hash(call.identity).max(1))
     }
 
+    #[inline(always)]
     fn counters(&self, key: Key) -> Counters<'static, portable_atomic::AtomicU128> {
         let buckets = &self.region.counters;
         let [first, second] = key.buckets(buckets.len());
