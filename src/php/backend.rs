@@ -8,7 +8,7 @@ use ext_php_rs::types::Zval;
 use super::call::{Args, wrong_class};
 use super::client::{Client, Through};
 use super::memory::Memory;
-use super::object::{self, Kind, call};
+use super::object::{self, Kind};
 use super::phpredis::{self, Handed};
 use super::servers::{self, Way};
 use super::zend::Thrown;
@@ -16,7 +16,7 @@ use super::{exceptions, log, settings, settings_text};
 use crate::clock;
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::limiter::Remote;
+use crate::limiter::{OnFailure, Remote};
 use crate::store::redis::{
     Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
 };
@@ -70,13 +70,13 @@ impl<'a> First<'a> {
 
 impl Backend {
     /// The store that the first argument stands for.
-    pub fn open(first: First<'_>) -> Result<Self, Thrown> {
+    pub fn open(first: First<'_>, on_failure: OnFailure) -> Result<Self, Thrown> {
         match first {
             First::Setting => {
                 Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
             }
             First::Text(text) => Self::from_text(text, "$redis"),
-            First::Object(object, kind) => Self::from_object(object, kind),
+            First::Object(object, kind) => Self::from_object(object, kind, on_failure),
         }
     }
 
@@ -96,9 +96,9 @@ impl Backend {
         Ok(Self::server(&dsn.endpoint, dsn.prefix, None))
     }
 
-    fn from_object(object: Zval, kind: Kind) -> Result<Self, Thrown> {
+    fn from_object(object: Zval, kind: Kind, on_failure: OnFailure) -> Result<Self, Thrown> {
         if object::is_plain_redis(&object)
-            && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object)?
+            && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object, on_failure)?
         {
             return Ok(Self::server(&endpoint, prefix, Some(object)));
         }
@@ -226,8 +226,9 @@ fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {
     if matches!(backend, Backend::Client(client) if client.kind() == Kind::Predis) {
         return Ok(());
     }
-    match call(object, "getMode", vec![])?.long() {
-        None | Some(0) => Ok(()), // Redis::ATOMIC
+    let mode = object::ask(object, "getMode", vec![])?;
+    match mode.as_ref().and_then(Zval::long) {
+        None | Some(0) => Ok(()), // Redis::ATOMIC, or no connection to have one on
         Some(_) => Err(exceptions::config(
             "$redis has a transaction or pipeline open: a limiter needs its answer at once, so \
              check before multi() or after exec()",

@@ -35,12 +35,12 @@ pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
         _ => value_error(2, error),
     })?;
     let algorithm = algorithm(object);
-    let backend = Backend::open(first)?;
-    if let Backend::Memory(shared) = &backend {
-        shared.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
+    let backend = Backend::open(first, on_failure)?;
+    let memory = Memory::now();
+    if matches!(backend, Backend::Memory(_)) || on_failure == OnFailure::Memory {
+        memory.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
     }
     let retry_interval = settings::retry_interval();
-    let memory = Memory::now();
     let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval };
     bind(object, bound)
 }

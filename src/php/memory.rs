@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
+use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{Flags, Health, Region, RegionConfig, Shm, watch_forks};
@@ -110,6 +111,11 @@ impl Memory {
     /// Memory that is there.
     pub fn required() -> Result<Shm, Thrown> {
         Self::now().get().map_err(|error| exceptions::config(&error.to_string()))
+    }
+
+    /// Whether a limit finds room; memory that is missing refuses nothing yet.
+    pub fn room_for(&self, algorithm: Algorithm, limit: Limit) -> Result<(), StoreError> {
+        self.0.map_or(Ok(()), |shm| shm.room_for(algorithm, limit))
     }
 
     /// How a store elsewhere does, as this host sees it at `now` by the steady clock.

@@ -42,6 +42,19 @@ final class MemoryTest extends TestCase
         self::assertSame(96, $limiter->peek('forked')->remaining);
     }
 
+    public function test_a_log_too_large_for_the_region_is_refused_before_it_is_needed(): void
+    {
+        foreach (['memory://', 'redis://127.0.0.1:1'] as $store) {
+            try {
+                new \SlidingWindowLog($store, 10_000_000, 60, \RateLimit\OnFailure::Memory);
+                self::fail('no exception');
+            } catch (\RateLimit\ConfigException $exception) {
+                self::assertStringContainsString('rate_limit.memory_size', $exception->getMessage());
+            }
+        }
+        new \SlidingWindowLog('redis://127.0.0.1:1', 10_000_000, 60, \RateLimit\OnFailure::Throw);
+    }
+
     public function test_a_child_knows_that_it_shares_the_region(): void
     {
         self::assertFalse(rate_limit_status()['memory']['shared']);
