@@ -81,13 +81,15 @@ impl Backend {
     }
 
     fn from_text(text: &[u8], name: &str) -> Result<Self, Thrown> {
-        if text == b"memory://" {
-            return Memory::required().map(Self::Memory);
-        }
         let refuse = |why: &dyn std::fmt::Display| {
             let shown = settings_text::without_secrets(text);
             exceptions::config(&format!("{name} = \"{shown}\" {why}"))
         };
+        match text.strip_prefix(b"memory://") {
+            Some(b"") => return Memory::required().map(Self::Memory),
+            Some(_) => return Err(refuse(&"must end there: memory:// takes nothing after it")),
+            None => {}
+        }
         let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
         let dsn = Dsn::parse(text).map_err(|error| match error {
             DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
