@@ -195,7 +195,8 @@ pub enum StoreError {
         /// The server's own text.
         message: String,
     },
-    /// The server answered with an error about this call's key alone (`WRONGTYPE`).
+    /// The server answered with an error about this call alone: its key is of another type
+    /// (`WRONGTYPE`), or this user may not delete it (`NOPERM`).
     #[error("{endpoint}: {message}")]
     Key {
         /// Address of the store, without credentials.
@@ -213,6 +214,13 @@ pub enum StoreError {
         endpoint: String,
         /// Until the next try, in milliseconds.
         retry_ms: u64,
+    },
+    /// The client object's own code has failed or ended the request, which says nothing about the
+    /// store. No policy answers: the caller gets to see what happened.
+    #[error("{endpoint}: the client object's code did not return")]
+    Aborted {
+        /// Address of the store, without credentials.
+        endpoint: String,
     },
     /// What came back is no reply to what was sent.
     #[error("{endpoint}: unexpected reply ({detail})")]
@@ -277,6 +285,7 @@ impl StoreError {
             Self::Unavailable { sent: true, .. }
                 | Self::Timeout { sent: true, .. }
                 | Self::Protocol { sent: true, .. }
+                | Self::Aborted { .. }
         )
     }
 

@@ -260,6 +260,34 @@ final class ClientObjectTest extends TestCase
         (new \SlidingWindowLog($redis, 7, 60, OnFailure::Open))->check('one');
     }
 
+    public function test_an_error_in_the_clients_code_takes_nothing_and_opens_no_breaker(): void
+    {
+        foreach (OnFailure::cases() as $policy) {
+            $redis = $this->server->connect(new class extends \Redis {
+                public bool $broken = false;
+
+                public function rawCommand(string $command, mixed ...$arguments): mixed
+                {
+                    return $this->broken ? throw new \Error('broken') : parent::rawCommand($command, ...$arguments);
+                }
+            });
+            $limiter = new \SlidingWindowLog($redis, 7, 60, $policy);
+            $limiter->check($policy->name);
+            $redis->broken = true;
+            for ($call = 0; $call < 5; ++$call) {
+                try {
+                    $limiter->check($policy->name);
+                    self::fail('no error');
+                } catch (\Error $error) {
+                    self::assertSame('broken', $error->getMessage());
+                }
+            }
+            $redis->broken = false;
+            $verdict = $limiter->attempt($policy->name);
+            self::assertSame([5, \RateLimit\Source::Redis], [$verdict->remaining, $verdict->source]);
+        }
+    }
+
     public function test_a_client_that_uses_the_limiter_itself_is_answered(): void
     {
         $redis = $this->server->connect(new class extends \Redis {
