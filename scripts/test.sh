@@ -10,7 +10,7 @@ case "$*" in
 *) die "test: unknown arguments '$*' (known: --all)" ;;
 esac
 
-cargo_test() { cargo test --locked --no-fail-fast --features frozen-clock "$@"; }
+cargo_test() { cargo test --locked --no-fail-fast --features cli,frozen-clock "$@"; }
 
 clippy() { cargo clippy --locked "$@" -- -D warnings; }
 
@@ -47,11 +47,11 @@ phpunit_with() {
 packages=("${build_packages[@]}" faketime nginx openssl php-predis php8.4-fpm php8.4-mbstring
     php8.4-redis php8.4-xml phpunit redis-server rust-clippy rustfmt valkey-server)
 [ -z "$all" ] ||
-    packages+=(apache2 curl libapache2-mod-php8.4 libphp8.4-embed nodejs npm shellcheck)
+    packages+=(apache2 curl libapache2-mod-php8.4 libphp8.4-embed nodejs npm prometheus shellcheck)
 provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check
-step "cargo clippy" clippy --all-targets --features frozen-clock
+step "cargo clippy" clippy --all-targets --features cli,frozen-clock
 step "cargo clippy, core and limiter alone" clippy --no-default-features
 step "cargo clippy, the module" clippy --features php,frozen-clock
 [ -z "$all" ] || step "shellcheck" shellcheck -x build.sh .ci/run scripts/*.sh

@@ -5,7 +5,11 @@
 pub mod clock;
 pub mod core;
 pub mod limiter;
+#[cfg(feature = "shm")]
+pub mod metrics;
 #[cfg(feature = "php")]
 mod php;
 pub mod process;
 pub mod store;
+#[cfg(feature = "shm")]
+pub mod tally;

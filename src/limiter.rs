@@ -22,6 +22,18 @@ pub enum OnFailure {
     Memory,
 }
 
+/// Whether decisions bite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// They do.
+    #[default]
+    Enforce,
+    /// Decides and records as ever, and lets everything pass (`rate_limit.dry_run`).
+    DryRun,
+    /// Asks nobody and lets everything pass (`rate_limit.enabled = 0`).
+    Off,
+}
+
 /// Who decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -35,6 +47,23 @@ pub enum Source {
     FailOpen,
     /// The store could not answer and [`OnFailure::Closed`] holds.
     FailClosed,
+    /// Nobody: [`Mode::Off`] holds.
+    Disabled,
+}
+
+impl Source {
+    /// What it is called, in PHP and in the metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Memory => "memory",
+            Self::DenyCache => "deny-cache",
+            Self::FailOpen => "fail-open",
+            Self::FailClosed => "fail-closed",
+            Self::Disabled => "disabled",
+        }
+    }
 }
 
 /// A verdict and who gave it.
@@ -44,6 +73,22 @@ pub struct Decision {
     pub verdict: Verdict,
     /// Who decided.
     pub source: Source,
+    /// It was a denial, which [`Mode::DryRun`] lets pass.
+    pub would_deny: bool,
+}
+
+impl Decision {
+    fn new(verdict: Verdict, source: Source) -> Self {
+        Self { verdict, source, would_deny: false }
+    }
+
+    /// What becomes of it in a dry run. `remaining` and the spans until it grows stay.
+    fn without_bite(mut self) -> Self {
+        self.would_deny = !self.verdict.allowed;
+        self.verdict.allowed = true;
+        self.verdict.retry_after = Some(0);
+        self
+    }
 }
 
 /// Parts of a debt that are settled at once.
@@ -80,6 +125,8 @@ pub struct Limiter<'a, S, M> {
     pub on_failure: OnFailure,
     /// How long a failed store is left alone, microseconds (`rate_limit.retry_interval`).
     pub retry_interval: Micros,
+    /// Whether decisions bite.
+    pub mode: Mode,
 }
 
 impl<S: Store, M: Host> Limiter<'_, S, M> {
@@ -89,9 +136,9 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
     /// [`StoreError`] where the store cannot answer and the policy is [`OnFailure::Throw`], or the
     /// policy is [`OnFailure::Memory`] and shared memory cannot answer either; and
     /// [`StoreError::Aborted`] under every policy.
-    #[inline]
+    #[inline(always)]
     pub fn attempt(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.decide(&self.call(identity, cost), true)
+        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), true))
     }
 
     /// Decides as [`Self::attempt`] would, and records nothing.
@@ -99,7 +146,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
     /// # Errors
     /// As [`Self::attempt`].
     pub fn peek(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.decide(&self.call(identity, cost), false)
+        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), false))
     }
 
     /// Forgets what `identity` has used.
@@ -121,15 +168,29 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         done.map_err(|failure| failure.error)
     }
 
+    #[inline]
+    fn in_mode(
+        &mut self,
+        decide: impl FnOnce(&mut Self) -> Result<Decision, StoreError>,
+    ) -> Result<Decision, StoreError> {
+        match self.mode {
+            Mode::Enforce => decide(self),
+            Mode::DryRun => decide(self).map(Decision::without_bite),
+            Mode::Off => Ok(self.policy(true, Some(0), Source::Disabled)),
+        }
+    }
+
     fn call<'i>(&self, identity: &'i [u8], cost: Cost) -> Call<'i> {
         Call { algorithm: self.algorithm, identity, limit: self.limit, cost }
     }
 
-    #[inline]
+    /// Inlined, as is what leads from here to this host's memory: copying a verdict from frame to frame
+    /// would take a fifth of the time of a call.
+    #[inline(always)]
     fn decide(&mut self, call: &Call<'_>, record: bool) -> Result<Decision, StoreError> {
         let answer = match self.remote {
             None => match self.ask(call, record) {
-                Ok(verdict) => return Ok(Decision { verdict, source: Source::Memory }),
+                Ok(verdict) => return Ok(Decision::new(verdict, Source::Memory)),
                 Err(error) => Err(Failure::of(error, self.retry_interval)),
             },
             Some(remote) => self.decide_elsewhere(remote, call, record),
@@ -137,7 +198,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         answer.or_else(|failure| self.without_store(call, record, failure))
     }
 
-    #[inline]
+    #[inline(always)]
     fn ask(&mut self, call: &Call<'_>, record: bool) -> Result<Verdict, StoreError> {
         if record { self.store.attempt(call) } else { self.store.peek(call) }
     }
@@ -153,7 +214,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         let ticket = if remote.deny_cache && call.cost == Cost::ONE {
             match self.memory.denial(remote.scope, call, asked) {
                 Denial::Holds(verdict) => {
-                    return Ok(Decision { verdict, source: Source::DenyCache });
+                    return Ok(Decision::new(verdict, Source::DenyCache));
                 }
                 Denial::Unknown(ticket) => ticket,
             }
@@ -171,7 +232,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         if let Some(ticket) = ticket.filter(|_| !verdict.allowed && verdict.remaining == 0) {
             self.memory.remember(ticket, &verdict, asked);
         }
-        Ok(Decision { verdict, source: Source::Redis })
+        Ok(Decision::new(verdict, Source::Redis))
     }
 
     /// Whether there may be debts to settle; a failure where the store is being left alone.
@@ -260,7 +321,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
         if record && verdict.allowed && !error.may_have_counted() {
             self.memory.owe(scope, call, now, &[Owed { at, units: call.cost.units() }]);
         }
-        Ok(Decision { verdict, source: Source::Memory })
+        Ok(Decision::new(verdict, Source::Memory))
     }
 
     fn policy(&self, allowed: bool, retry_after: Option<Micros>, source: Source) -> Decision {
@@ -274,7 +335,7 @@ impl<S: Store, M: Host> Limiter<'_, S, M> {
             replenish_after: wait,
             reset_after: wait,
         };
-        Decision { verdict, source }
+        Decision::new(verdict, source)
     }
 }
 

@@ -23,6 +23,8 @@ namespace {
          * @param int<1, 31536000> $windowSeconds
          * @param OnFailure|null $onFailure when the store cannot answer; null: the setting
          *     `rate_limit.on_failure`
+         * @param bool|null $dryRun decide and record, but let everything pass; null: the setting
+         *     `rate_limit.dry_run`
          *
          * @throws ValueError for a limit or a window outside its range
          * @throws RateLimit\ConfigException for a store that cannot be used
@@ -32,6 +34,7 @@ namespace {
             int $limit,
             int $windowSeconds,
             ?OnFailure $onFailure = null,
+            ?bool $dryRun = null,
         ) {
         }
 
@@ -91,6 +94,8 @@ namespace {
          * @param int<1, 31536000> $windowSeconds
          * @param OnFailure|null $onFailure when the store cannot answer; null: the setting
          *     `rate_limit.on_failure`
+         * @param bool|null $dryRun decide and record, but let everything pass; null: the setting
+         *     `rate_limit.dry_run`
          *
          * @throws ValueError for a limit or a window outside its range
          * @throws RateLimit\ConfigException for a store that cannot be used
@@ -100,6 +105,7 @@ namespace {
             int $limit,
             int $windowSeconds,
             ?OnFailure $onFailure = null,
+            ?bool $dryRun = null,
         ) {
         }
 
@@ -176,7 +182,17 @@ namespace {
     }
 
     /**
-     * What is in force and in use, for an operator. Times are in seconds, sizes in bytes.
+     * What is in force, in use and happening, for an operator. Times are in seconds, instants since the
+     * Unix epoch, sizes in bytes. Counts begin at `since`. Decisions, policies, servers and busy
+     * identities are those of this namespace; decisions are the answers of check() and attempt(), and
+     * policies the verdicts that headers() was called on with a name. `busy` is an estimate of the last
+     * minute from one call in 16; `rate-limit reset` knows an identity by the same key.
+     *
+     * @phpstan-type Outcomes array{allowed: int, denied: int, would_deny: int}
+     * @phpstan-type BySource array{
+     *     redis: Outcomes, memory: Outcomes, deny-cache: Outcomes, fail-open: Outcomes,
+     *     fail-closed: Outcomes, disabled: Outcomes,
+     * }
      *
      * @return array{
      *     version: string,
@@ -192,7 +208,24 @@ namespace {
      *         evicted_expired: int,
      *         evicted_live: int,
      *     },
-     *     clocks: array<string, array{source: string, ahead: float|null}>,
+     *     since: float|null,
+     *     decisions: array{log: BySource, counter: BySource},
+     *     policies: array<string, Outcomes>,
+     *     servers: array<string, array{
+     *         state: 'up'|'failing'|'left-alone',
+     *         deadline: string,
+     *         failures_in_a_row: int,
+     *         next_try: float|null,
+     *         failures: int,
+     *         outages: int,
+     *         last_error: string|null,
+     *         last_error_at: float|null,
+     *         answers: int,
+     *         p50: float|null,
+     *         p99: float|null,
+     *         clock: array{source: string, ahead: float|null},
+     *     }>,
+     *     busy: array<string, array{limit: int, window: int, calls: int, denied: int}>,
      *     settings: array{
      *         on_failure: 'throw'|'open'|'closed'|'memory',
      *         timeout: float,
@@ -206,10 +239,22 @@ namespace {
      *         deny_cache: bool,
      *         log_layout: 'sorted-set'|'list',
      *         clock: 'server'|'host',
+     *         enabled: bool,
+     *         dry_run: bool,
      *     },
      * }
      */
     function rate_limit_status(): array
+    {
+    }
+
+    /**
+     * The same for Prometheus, in its text format 0.0.4
+     * (`Content-Type: text/plain; version=0.0.4; charset=utf-8`), without `busy`.
+     *
+     * @return non-empty-string
+     */
+    function rate_limit_metrics(): string
     {
     }
 }
@@ -246,8 +291,11 @@ namespace RateLimit {
         public readonly float $resetAfter;
         /** Who decided. */
         public readonly Source $source;
+        /** Whether this was a denial that a dry run lets pass. */
+        public readonly bool $wouldDeny;
         /** @var positive-int */
         private readonly int $windowSeconds;
+        private readonly bool $counted;
 
         private function __construct()
         {
@@ -258,7 +306,8 @@ namespace RateLimit {
          * seconds, rounded up; `Retry-After` is at least 1, and missing where the call was allowed or can
          * never pass.
          *
-         * @param string $policy the policy's name: printable ASCII
+         * @param string $policy the policy's name: printable ASCII. The verdict is counted under it in
+         *     `rate_limit_status()` and the metrics, once
          *
          * @return array{
          *     'X-RateLimit-Limit': numeric-string,
@@ -299,6 +348,8 @@ namespace RateLimit {
         case FailOpen = 'fail-open';
         /** The store could not answer, and the policy is `closed`. */
         case FailClosed = 'fail-closed';
+        /** Nobody: `rate_limit.enabled` is 0. */
+        case Disabled = 'disabled';
     }
 
     /** Every exception of the extension. */

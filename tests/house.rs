@@ -12,6 +12,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("src/store/shm", &["core", "clock", "process", "store"]),
     ("src/store/redis", &["core", "clock", "process", "store"]),
     ("src/limiter.rs", &["core", "clock", "store"]),
+    ("src/metrics.rs", &["core", "store", "tally"]),
+    ("src/tally.rs", &["core", "process", "store", "limiter"]),
 ];
 
 fn sources(path: &Path) -> Vec<PathBuf> {

@@ -49,10 +49,11 @@ final readonly class Answer
     }
 
     /** The request goes on, and nothing that would make a client hold back is sent. */
-    public static function observe(Verdict $verdict): self
+    public static function observe(Verdict $verdict, string $policy): self
     {
-        $headers = $verdict->allowed ? [] : [self::DRY_RUN => 'would-deny'];
-        return new self(headers: $headers, verdict: $verdict, wouldDeny: !$verdict->allowed);
+        $verdict->headers($policy); // counts the verdict under the policy's name
+        $headers = $verdict->wouldDeny ? [self::DRY_RUN => 'would-deny'] : [];
+        return new self(headers: $headers, verdict: $verdict, wouldDeny: $verdict->wouldDeny);
     }
 
     /**

@@ -12,6 +12,9 @@ namespace RateLimit;
  */
 final readonly class Guard
 {
+    /** Stands for the template where no route matches. */
+    private const string NO_ROUTE = '*';
+
     /**
      * @param object|string|null $store a client object or a DSN; null: the rules' `store`, else rate_limit.store
      */
@@ -82,20 +85,46 @@ final readonly class Guard
             return Answer::pass();
         }
         $route = $this->rules->route($request);
-        $meter = new Meter($this->store ?? $this->rules->store, OnFailure::from($this->rules->onFailure));
-        [$charge, $verdict] = $meter->decide(array_map(
-            static fn (Policy $policy) => $policy->charge($request, $route->template ?? '*', $client),
+        [$charge, $verdict] = $this->meter()->decide(array_map(
+            static fn (Policy $policy) => $policy->charge($request, $route->template ?? self::NO_ROUTE, $client),
             $route->policies ?? $this->rules->default,
         ));
         $policy = $charge->policy->name;
         return match (true) {
-            $this->rules->dryRun => Answer::observe($verdict),
+            $this->rules->dryRun, $verdict->wouldDeny => Answer::observe($verdict, $policy),
             $verdict->allowed => Answer::allow($verdict, $policy),
             default => Answer::deny($verdict, $policy, $this->rules->problem, $this->rules->headers
                 + ($attested !== null && $charge->client === $attested
                     ? $this->rules->edge->mark($request, $attested)
                     : [])),
         };
+    }
+
+    /**
+     * Forgets what the client at an address has used today of every budget of these rules that goes by addresses.
+     *
+     * @return int how many budgets those are
+     * @throws StoreException where the store cannot answer
+     */
+    public function free(string $address): int
+    {
+        $freed = 0;
+        $policies = array_column($this->rules->routes, 'policies', 'template') + [self::NO_ROUTE => $this->rules->default];
+        foreach ($policies as $template => $ofRoute) {
+            foreach ($ofRoute as $policy) {
+                if ($policy->by !== Policy::BY_ENDPOINT) {
+                    $this->meter()->limiter($policy)->reset($policy->identity($address, $template));
+                    ++$freed;
+                }
+            }
+        }
+        return $freed;
+    }
+
+    private function meter(): Meter
+    {
+        $onFailure = OnFailure::from($this->rules->onFailure);
+        return new Meter($this->store ?? $this->rules->store, $onFailure, $this->rules->dryRun);
     }
 
     private function client(Request $request): ?string

@@ -10,10 +10,12 @@ final readonly class Meter
     /**
      * @param object|string|null $store as the first argument of the limiters: a client object, a DSN, or null for
      *     the setting rate_limit.store
+     * @param bool $dryRun decide and count, and deny nobody; false: as the setting rate_limit.dry_run says
      */
     public function __construct(
         #[\SensitiveParameter] private object|string|null $store = null,
         private OnFailure $onFailure = OnFailure::Memory,
+        public bool $dryRun = false,
     ) {
     }
 
@@ -32,7 +34,7 @@ final readonly class Meter
         if (count($charges) > 1) {
             $asked = array_map(fn (Charge $charge) => [$charge, $this->peek($charge)], $charges);
             $worst = self::worst($asked);
-            if (!$worst[1]->allowed) {
+            if (self::denies($worst[1])) {
                 return $worst;
             }
         }
@@ -40,7 +42,7 @@ final readonly class Meter
         foreach ($charges as $charge) {
             $verdict = $this->limiter($charge->policy)->attempt($charge->identity, $charge->policy->cost);
             $taken[] = [$charge, $verdict];
-            if (!$verdict->allowed) {
+            if (self::denies($verdict)) {
                 break;
             }
         }
@@ -56,7 +58,7 @@ final readonly class Meter
     public function limiter(Policy $policy): Limiter
     {
         $class = $policy->algorithm === Algorithm::Log ? \SlidingWindowLog::class : \SlidingWindowCounter::class;
-        return new $class($this->store, $policy->limit, $policy->window, $this->onFailure);
+        return new $class($this->store, $policy->limit, $policy->window, $this->onFailure, $this->dryRun ?: null);
     }
 
     /**
@@ -72,6 +74,12 @@ final readonly class Meter
     /** @return array{bool, float} smaller is more restrictive */
     private static function rank(Verdict $verdict): array
     {
-        return [$verdict->allowed, $verdict->allowed ? (float) $verdict->remaining : -($verdict->retryAfter ?? INF)];
+        return [!self::denies($verdict), $verdict->allowed ? (float) $verdict->remaining : -($verdict->retryAfter ?? INF)];
+    }
+
+    /** Whether nothing more is taken: a dry run goes the way that it would go in earnest. */
+    private static function denies(Verdict $verdict): bool
+    {
+        return !$verdict->allowed || $verdict->wouldDeny;
     }
 }

@@ -56,12 +56,18 @@ final readonly class Policy
         }
         $address = $client ?? 'unknown';
         if ($this->by === self::BY_CLIENT) {
-            return new Charge($this, rate_limit_identity($address, "$this->name $route"), $client);
+            return new Charge($this, $this->identity($address, $route), $client);
         }
         $key = ($this->by)($request);
         return new Charge($this, $key === null
-            ? rate_limit_identity($address, "$this->name $route")
+            ? $this->identity($address, $route)
             : rate_limit_identity($key, "$this->name $route key"));
+    }
+
+    /** Whose budget a client's address stands for on a route. */
+    public function identity(string $address, string $route): string
+    {
+        return rate_limit_identity($address, "$this->name $route");
     }
 
     private static function require(bool $holds, string $key, mixed $value, string $rule): void

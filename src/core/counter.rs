@@ -73,7 +73,7 @@ pub fn admits(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> bool
 /// The verdict of an attempt that found `counts`. When it allows, the store must have added the
 /// cost to `curr` in the same atomic step.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn attempt(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
     let used = estimate(counts, limit, elapsed);
     if !fits(limit, used, cost) {
@@ -92,7 +92,7 @@ pub fn peek(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdic
 }
 
 /// The verdict about a state of which `used`, its estimate, is known.
-#[inline]
+#[inline(always)]
 fn seen(counts: Counts, used: u64, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
     let until = |target| least_wait(counts, limit, elapsed, target);
     let allowed = fits(limit, used, cost);

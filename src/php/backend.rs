@@ -1,6 +1,7 @@
 //! From the first argument of a limiter to the store that it stands for.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -10,7 +11,7 @@ use super::client::{Client, Through};
 use super::memory::Memory;
 use super::object::{self, Kind};
 use super::phpredis::{self, Handed};
-use super::servers::{self, Way};
+use super::servers;
 use super::zend::Thrown;
 use super::{exceptions, log, settings, settings_text};
 use crate::clock;
@@ -18,10 +19,12 @@ use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::limiter::{OnFailure, Remote};
 use crate::store::redis::{
-    Dsn, DsnError, Endpoint, Naming, Options, RedisStore, SharedConnection, Transport, connection,
+    ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection, Transport,
+    connection,
 };
-use crate::store::shm::Shm;
+use crate::store::shm::{Asked, ClockSeen, Shm};
 use crate::store::{Call, Owed, Store, StoreError};
+use crate::tally;
 
 /// The classes and types of the first argument, as PHP writes them.
 const TYPES: &str = "Redis|RedisCluster|Relay\\Relay|Predis\\ClientInterface|string|null";
@@ -33,9 +36,7 @@ pub enum Backend {
     /// A server, over the extension's own connection.
     Server {
         store: Box<RefCell<RedisStore<SharedConnection>>>,
-        endpoint: String,
-        /// Stands for server, credentials and prefix. See [`crate::store::Host`].
-        scope: u64,
+        on: Rc<servers::Store>,
         /// The `Redis` whose server it is, if it was handed one.
         redis: Option<Zval>,
     },
@@ -90,32 +91,33 @@ impl Backend {
             Some(_) => return Err(refuse(&"must end there: memory:// takes nothing after it")),
             None => {}
         }
-        let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
-        let dsn = Dsn::parse(text).map_err(|error| match error {
-            DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
-            _ => refuse(&error),
+        let store = servers::Store::of(text, || {
+            let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
+            let dsn = Dsn::parse(text).map_err(|error| match error {
+                DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
+                _ => refuse(&error),
+            })?;
+            Ok(servers::Store::new(dsn.endpoint, dsn.prefix))
         })?;
-        Ok(Self::server(&dsn.endpoint, dsn.prefix, None))
+        Ok(Self::server(store, None))
     }
 
     fn from_object(object: Zval, kind: Kind, on_failure: OnFailure) -> Result<Self, Thrown> {
         if object::is_plain_redis(&object)
             && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object, on_failure)?
         {
-            return Ok(Self::server(&endpoint, prefix, Some(object)));
+            return Ok(Self::server(servers::Store::new(endpoint, prefix), Some(object)));
         }
         Ok(Self::Client(Box::new(Client::of(object, kind)?)))
     }
 
-    fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
-        let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
-        let options = Options { timeout: settings::timeout() };
-        let scope = servers::scope(&(endpoint, &prefix));
-        let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
-        servers::clock(&endpoint, scope, Way::Connection, || connection.clock());
-        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
-        let store = RedisStore::new(connection, naming, settings::clock());
-        Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
+    fn server(on: Rc<servers::Store>, redis: Option<Zval>) -> Self {
+        let cluster = matches!(on.endpoint.server, crate::store::redis::Server::Cluster(_));
+        let connection = connection(&on.endpoint, Options { timeout: settings::timeout() });
+        servers::clock(&on.name, || connection.clock());
+        let naming = Naming { prefix: on.prefix.clone(), cluster, layout: settings::log_layout() };
+        let store = Box::new(RefCell::new(RedisStore::new(connection, naming, settings::clock())));
+        Self::Server { store, on, redis }
     }
 
     /// What is known of this store where it is not this host's memory.
@@ -123,7 +125,7 @@ impl Backend {
     pub fn remote(&self) -> Option<Remote<'_>> {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
-            Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
+            Self::Server { on, .. } => (on.name.as_str(), on.scope),
             Self::Client(client) => (client.endpoint(), client.scope()),
         };
         let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
@@ -162,17 +164,52 @@ impl Backend {
         matches!(self, Self::Client(_))
     }
 
-    /// Asks a server.
+    /// Asks a server, and notes how that went.
     #[inline(never)]
     fn ask_server<R>(
         &self,
         ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
+        let asked = clock::steady();
+        let answer = self.ask_unwatched(ask);
+        if let (Some(remote), Some(shm)) = (self.remote(), tally::attached()) {
+            shm.asked(&Asked {
+                scope: remote.scope,
+                endpoint: remote.endpoint,
+                object: matches!(self, Self::Client(_)),
+                took: clock::steady().saturating_sub(asked),
+                failure: answer.as_ref().err(),
+                clock: self.server_clock(),
+            });
+        }
+        answer
+    }
+
+    /// What is known about the server's clock, where that corrects stamps.
+    fn server_clock(&self) -> ClockSeen {
+        let known = match (settings::clock(), self) {
+            (ClockMode::Server, Self::Server { store, .. }) => {
+                store.try_borrow().map_or(Known::Nothing, |store| store.clock())
+            }
+            (ClockMode::Server, Self::Client(client)) => client.clock().known(),
+            _ => Known::Nothing,
+        };
+        match known {
+            Known::Nothing => ClockSeen::Unknown,
+            Known::Refused => ClockSeen::Refused,
+            Known::Distance(ahead) => ClockSeen::Ahead(ahead),
+        }
+    }
+
+    fn ask_unwatched<R>(
+        &self,
+        ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
         match self {
             Self::Memory(shared) => ask(&mut { *shared }),
-            Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => ask(&mut *store),
-                Err(_) => Err(StoreError::InUse { endpoint: endpoint.clone() }),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
             },
             Self::Client(client) => {
                 let naming = Naming {
@@ -191,7 +228,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.attempt(call).map_err(logged),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -199,7 +236,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.peek(call).map_err(logged),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }
@@ -222,6 +259,12 @@ impl Store for &Backend {
             Backend::Client(client) => client.clock().stamp(settings::clock(), steady),
         }
     }
+}
+
+#[cold]
+fn logged(error: StoreError) -> StoreError {
+    log::failure(&error);
+    error
 }
 
 fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {

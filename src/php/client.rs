@@ -15,7 +15,7 @@ use std::rc::Rc;
 use ext_php_rs::types::{ZendHashTable, Zval};
 
 use super::object::{self, Kind};
-use super::servers::{self, Way};
+use super::servers;
 use super::value;
 use super::zend::Thrown;
 use crate::core::time::{Micros, SECOND};
@@ -40,7 +40,7 @@ impl Client {
     pub fn of(object: Zval, kind: Kind) -> Result<Self, Thrown> {
         let endpoint = object::address(&object, kind)?;
         let scope = servers::scope(&(&endpoint, object::belongings(&object, kind)?));
-        let clock = servers::clock(&endpoint, scope, Way::Object, Rc::default);
+        let clock = servers::clock(&endpoint, Rc::default);
         let cluster = object::is_cluster(&object, kind)?;
         let prefix = if kind == Kind::Predis { Vec::new() } else { object::prefix(&object)? };
         Ok(Self { object, kind, cluster, prefix, endpoint, scope, clock, cause: Cell::new(None) })

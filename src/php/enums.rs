@@ -19,12 +19,13 @@ const ON_FAILURE_CASES: [(&str, &str, OnFailure); 4] = [
     ("Closed", "closed", OnFailure::Closed),
     ("Memory", "memory", OnFailure::Memory),
 ];
-const SOURCE_CASES: [(&str, &str, Source); 5] = [
-    ("Redis", "redis", Source::Redis),
-    ("Memory", "memory", Source::Memory),
-    ("DenyCache", "deny-cache", Source::DenyCache),
-    ("FailOpen", "fail-open", Source::FailOpen),
-    ("FailClosed", "fail-closed", Source::FailClosed),
+const SOURCE_CASES: [(&str, &str, Source); 6] = [
+    ("Redis", Source::Redis.name(), Source::Redis),
+    ("Memory", Source::Memory.name(), Source::Memory),
+    ("DenyCache", Source::DenyCache.name(), Source::DenyCache),
+    ("FailOpen", Source::FailOpen.name(), Source::FailOpen),
+    ("FailClosed", Source::FailClosed.name(), Source::FailClosed),
+    ("Disabled", Source::Disabled.name(), Source::Disabled),
 ];
 
 /// The names of [`SOURCE_CASES`].

@@ -10,8 +10,9 @@ use super::zend::{self, Thrown};
 use super::{answer, enums, exceptions, settings, verdict};
 use crate::core::limit::{Algorithm, Cost, Limit, LimitError};
 use crate::core::time::Micros;
-use crate::limiter::{Limiter, OnFailure};
-use crate::store::StoreError;
+use crate::limiter::{Decision, Limiter, Mode, OnFailure};
+use crate::store::{Call, StoreError};
+use crate::tally::{self, Outcome};
 
 /// What a constructed limiter holds. Nothing in it changes between calls.
 pub struct Bound {
@@ -21,15 +22,22 @@ pub struct Bound {
     limit: Limit,
     on_failure: OnFailure,
     retry_interval: Micros,
+    mode: Mode,
 }
 
-/// `__construct(Redis|...|string|null $redis, int $limit, int $windowSeconds, ?OnFailure $onFailure = null)`
+/// `__construct(Redis|...|string|null $redis, int $limit, int $windowSeconds, ?OnFailure $onFailure = null,
+/// ?bool $dryRun = null)`
 pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
-    args.expect(3, 4)?;
+    args.expect(3, 5)?;
     let object = args.this();
     let first = First::read(args, 1)?;
     let (max, window) = (args.long(2)?, args.long(3)?);
     let on_failure = on_failure(args, 4)?;
+    let mode = match args.optional_bool(5)?.unwrap_or_else(settings::dry_run) {
+        _ if !settings::enabled() => Mode::Off,
+        true => Mode::DryRun,
+        false => Mode::Enforce,
+    };
     let limit = Limit::new(max, window).map_err(|error| match error {
         LimitError::Window { .. } => value_error(3, error),
         _ => value_error(2, error),
@@ -37,11 +45,14 @@ pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
     let algorithm = algorithm(object);
     let backend = Backend::open(first, on_failure)?;
     let memory = Memory::now();
-    if matches!(backend, Backend::Memory(_)) || on_failure == OnFailure::Memory {
-        memory.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
+    if let Some(shm) = memory.shm() {
+        if matches!(backend, Backend::Memory(_)) || on_failure == OnFailure::Memory {
+            shm.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
+        }
+        tally::attach(shm);
     }
     let retry_interval = settings::retry_interval();
-    let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval };
+    let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval, mode };
     bind(object, bound)
 }
 
@@ -58,7 +69,7 @@ fn on_failure(args: &mut Args<'_>, n: u32) -> Result<OnFailure, Thrown> {
 pub fn check(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     args.expect(1, 1)?;
     let identity = args.string(1)?;
-    let decision = this(args)?.decide(|limiter| limiter.attempt(identity, Cost::ONE))?;
+    let decision = this(args)?.attempt(identity, Cost::ONE)?;
     out.set(answer::array(&decision));
     Ok(())
 }
@@ -66,7 +77,7 @@ pub fn check(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
 /// `attempt(string $identity, int $cost = 1): Verdict`
 pub fn attempt(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     let (bound, identity, cost) = question(args)?;
-    let decision = bound.decide(|limiter| limiter.attempt(identity, cost))?;
+    let decision = bound.attempt(identity, cost)?;
     out.set(verdict::object(&decision, bound.limit));
     Ok(())
 }
@@ -95,6 +106,24 @@ fn question<'a>(args: &mut Args<'a>) -> Result<(&'a Bound, &'a [u8], Cost), Thro
 }
 
 impl Bound {
+    /// Decides, and counts the decision.
+    #[inline(always)]
+    fn attempt(&self, identity: &[u8], cost: Cost) -> Result<Decision, Thrown> {
+        let decision = self.decide(|limiter| limiter.attempt(identity, cost))?;
+        if tally::count(self.algorithm, &decision) {
+            self.sample(identity, cost, &decision);
+        }
+        Ok(decision)
+    }
+
+    #[inline(never)]
+    fn sample(&self, identity: &[u8], cost: Cost, decision: &Decision) {
+        let Some(shm) = self.memory.shm() else { return };
+        let call = Call { algorithm: self.algorithm, identity, limit: self.limit, cost };
+        let remote = !matches!(self.backend, Backend::Memory(_));
+        shm.sample(&call, Outcome::of(decision) != Outcome::Allowed, remote);
+    }
+
     /// Asks the limiter, and lets a failure become an exception.
     #[inline(always)]
     fn decide<R>(
@@ -110,6 +139,7 @@ impl Bound {
             limit: self.limit,
             on_failure: self.on_failure,
             retry_interval: self.retry_interval,
+            mode: self.mode,
         });
         let cause = self.backend.take_cause();
         if self.backend.runs_php() {

@@ -20,8 +20,8 @@ use super::call::{This, native};
 use super::exceptions;
 use super::limiter::{self, Bound};
 use super::zend::{
-    self, Class, END, MAY_BE_ARRAY, MAY_BE_LONG, MAY_BE_NULL, MAY_BE_STRING, MAY_BE_VOID, Thrown,
-    classes, plain,
+    self, Class, END, MAY_BE_ARRAY, MAY_BE_BOOL, MAY_BE_LONG, MAY_BE_NULL, MAY_BE_STRING,
+    MAY_BE_VOID, Thrown, classes, plain,
 };
 use crate::core::limit::Algorithm;
 
@@ -37,6 +37,7 @@ const CONSTRUCT: &[zend_internal_arg_info] = &[
     zend::arg(c"limit", plain(MAY_BE_LONG)),
     zend::arg(c"windowSeconds", plain(MAY_BE_LONG)),
     zend::optional(c"onFailure", classes(c"RateLimit\\OnFailure", MAY_BE_NULL), c"null"),
+    zend::optional(c"dryRun", plain(MAY_BE_BOOL | MAY_BE_NULL), c"null"),
 ];
 const CHECK: &[zend_internal_arg_info] =
     &[zend::returns(1, plain(MAY_BE_ARRAY)), zend::arg(c"identity", plain(MAY_BE_STRING))];

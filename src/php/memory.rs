@@ -11,10 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
-use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::shm::{Flags, Health, Region, RegionConfig, Shm, watch_forks};
+use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
 use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
 
 /// What this process and its children share.
@@ -113,14 +112,9 @@ impl Memory {
         Self::now().get().map_err(|error| exceptions::config(&error.to_string()))
     }
 
-    /// Whether a limit finds room; memory that is missing refuses nothing yet.
-    pub fn room_for(&self, algorithm: Algorithm, limit: Limit) -> Result<(), StoreError> {
-        self.0.map_or(Ok(()), |shm| shm.room_for(algorithm, limit))
-    }
-
-    /// How a store elsewhere does, as this host sees it at `now` by the steady clock.
-    pub fn health(&self, scope: u64, now: Micros) -> Option<Health> {
-        Some(self.0?.health(scope, now))
+    /// The memory, where there is some.
+    pub fn shm(&self) -> Option<Shm> {
+        self.0
     }
 
     fn get(&self) -> Result<Shm, StoreError> {
@@ -201,13 +195,12 @@ impl Host for &Memory {
 /// `rate_limit.namespace`, by default the effective user id: that of the worker, which may differ
 /// from the one that mapped the region.
 fn namespace() -> u64 {
+    const NAMED: u64 = 1 << 63;
     let name = settings::text(c"rate_limit.namespace");
-    let digest = if name.is_empty() {
+    if name.is_empty() {
         // SAFETY: always succeeds.
-        let user = unsafe { libc::geteuid() };
-        Sha256::digest(format!("user {user}"))
-    } else {
-        Sha256::digest([b"name ", name.as_slice()].concat())
-    };
-    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+        return unsafe { libc::geteuid() }.into();
+    }
+    let digest = Sha256::digest(name);
+    NAMED | u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
 }

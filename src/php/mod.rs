@@ -17,6 +17,7 @@ mod limiter;
 mod limiter_class;
 mod log;
 mod memory;
+mod metrics;
 mod module;
 mod object;
 mod phpredis;

@@ -8,8 +8,11 @@ use ext_php_rs::ffi::{
 };
 
 use super::zend::{END, zend_unregister_ini_entries_ex};
-use super::{enums, exceptions, identity, limiter_class, log, memory, settings, status, verdict};
+use super::{
+    enums, exceptions, identity, limiter_class, log, memory, metrics, settings, status, verdict,
+};
 use crate::store::redis;
+use crate::tally;
 
 /// This crate's version, for C.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -18,6 +21,7 @@ const FUNCTIONS: &[zend_function_entry] = &[
     identity::FUNCTION,
     identity::ALIAS,
     status::FUNCTION,
+    metrics::FUNCTION,
     #[cfg(feature = "frozen-clock")]
     super::freeze::FUNCTION,
     END,
@@ -51,6 +55,7 @@ fn entry() -> zend_module_entry {
     entry.module_startup_func = Some(startup);
     entry.module_shutdown_func = Some(shutdown);
     entry.request_startup_func = Some(request_startup);
+    entry.request_shutdown_func = Some(request_shutdown);
     entry.info_func = Some(status::info);
     entry.version = VERSION.as_ptr().cast();
     // SAFETY: the name of the build, a constant.
@@ -76,6 +81,11 @@ unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
 
 unsafe extern "C" fn request_startup(_: c_int, _: c_int) -> c_int {
     result(catch_unwind(log::request_begins).is_ok())
+}
+
+/// Under LiteSpeed perhaps inside a signal handler.
+unsafe extern "C" fn request_shutdown(_: c_int, _: c_int) -> c_int {
+    result(catch_unwind(tally::detach).is_ok())
 }
 
 /// At the end of the process that started the module, and under LiteSpeed of each child.

@@ -52,6 +52,8 @@ static IPV6_PREFIX: Number = Number(AtomicU64::new(0));
 static DENY_CACHE: Number = Number(AtomicU64::new(0));
 static LOG_LAYOUT: Number = Number(AtomicU64::new(0));
 static CLOCK: Number = Number(AtomicU64::new(0));
+static ENABLED: Number = Number(AtomicU64::new(0));
+static DRY_RUN: Number = Number(AtomicU64::new(0));
 
 const POLICIES: [OnFailure; 4] =
     [OnFailure::Throw, OnFailure::Open, OnFailure::Closed, OnFailure::Memory];
@@ -85,6 +87,8 @@ static TABLE: Table<[zend_ini_entry_def]> = Table(&[
     entry(c"rate_limit.deny_cache", c"1", &(deny_cache_is as Take)),
     entry(c"rate_limit.log_layout", c"sorted-set", &(log_layout_is as Take)),
     entry(c"rate_limit.clock", c"server", &(clock_is as Take)),
+    entry(c"rate_limit.enabled", c"1", &(enabled_is as Take)),
+    entry(c"rate_limit.dry_run", c"0", &(dry_run_is as Take)),
     zend_ini_entry_def::end(),
 ]);
 
@@ -149,6 +153,14 @@ fn clock_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
     CLOCK.set(one_of(value, &["server", "host"]), "must be server or host")
 }
 
+fn enabled_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
+    ENABLED.set(switch(value), "must be 1 or 0")
+}
+
+fn dry_run_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
+    DRY_RUN.set(switch(value), "must be 1 or 0")
+}
+
 fn at_startup(stage: c_int) -> Result<(), &'static str> {
     if matches!(stage, STARTUP | DEACTIVATE) { Ok(()) } else { Err("can only be set in php.ini") }
 }
@@ -196,6 +208,16 @@ pub fn log_layout() -> Layout {
 /// Whether stamps are corrected by the server's clock.
 pub fn clock() -> ClockMode {
     if CLOCK.get() == 0 { ClockMode::Server } else { ClockMode::Host }
+}
+
+/// Whether anything is decided at all.
+pub fn enabled() -> bool {
+    ENABLED.get() == 1
+}
+
+/// Whether denials let pass, where a limiter says nothing of its own.
+pub fn dry_run() -> bool {
+    DRY_RUN.get() == 1
 }
 
 /// A setting as it was written.

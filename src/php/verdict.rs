@@ -2,7 +2,7 @@
 //! `var_dump` and `json_encode` work by themselves; and the HTTP headers that follow from it.
 
 use ext_php_rs::ffi::{
-    _ZEND_TYPE_NAME_BIT, IS_DOUBLE, IS_FALSE, IS_OBJECT_EX, IS_UNDEF, ZEND_ACC_FINAL,
+    _ZEND_TYPE_NAME_BIT, IS_DOUBLE, IS_FALSE, IS_OBJECT_EX, IS_TRUE, IS_UNDEF, ZEND_ACC_FINAL,
     ZEND_ACC_NO_DYNAMIC_PROPERTIES, ZEND_ACC_PRIVATE, ZEND_ACC_PUBLIC, object_properties_init,
     zend_function_entry, zend_internal_arg_info, zend_objects_new, zend_register_internal_class_ex,
     zend_type, zend_value, zval,
@@ -19,6 +19,7 @@ use super::zend::{
 use crate::core::limit::Limit;
 use crate::core::time::{Micros, SECOND};
 use crate::limiter::Decision;
+use crate::tally::{self, Outcome};
 
 static VERDICT: Class = Class::not_yet();
 const READONLY: u32 = 1 << 7; // ZEND_ACC_READONLY of zend_compile.h
@@ -47,8 +48,11 @@ enum Property {
     ReplenishAfter,
     ResetAfter,
     Source,
+    WouldDeny,
     /// Private: `headers()` needs it.
     WindowSeconds,
+    /// Private: whether it was counted under a policy's name.
+    Counted,
 }
 
 /// Registers the class; after the enums. At module start.
@@ -70,7 +74,9 @@ pub fn register() {
         ("replenishAfter", plain(MAY_BE_DOUBLE), ZEND_ACC_PUBLIC),
         ("resetAfter", plain(MAY_BE_DOUBLE), ZEND_ACC_PUBLIC),
         ("source", source, ZEND_ACC_PUBLIC),
+        ("wouldDeny", plain(MAY_BE_BOOL), ZEND_ACC_PUBLIC),
         ("windowSeconds", plain(MAY_BE_LONG), ZEND_ACC_PRIVATE),
+        ("counted", plain(MAY_BE_BOOL), ZEND_ACC_PRIVATE),
     ] {
         let mut unset = value::value(zend_value { lval: 0 }, IS_UNDEF);
         let access = (access | READONLY) as i32;
@@ -102,6 +108,8 @@ pub fn object(decision: &Decision, limit: Limit) -> zval {
     set(Property::ResetAfter, seconds(verdict.reset_after));
     set(Property::WindowSeconds, value::long(limit.window_seconds().into()));
     set(Property::Source, enums::source(decision.source));
+    set(Property::WouldDeny, value::bool(decision.would_deny));
+    set(Property::Counted, value::bool(false));
     value::value(zend_value { obj: object }, IS_OBJECT_EX)
 }
 
@@ -115,13 +123,17 @@ fn construct(_: &mut Args, _: &mut Return) -> Result<(), Thrown> {
 }
 
 /// `headers(string $policy = "default"): array`: the fields of draft-ietf-httpapi-ratelimit-headers
-/// and their older `X-` cousins. Spans are whole seconds, rounded up.
+/// and their older `X-` cousins. Spans are whole seconds, rounded up. Counts the verdict under the
+/// policy's name, if one is given.
 fn headers(args: &mut Args, out: &mut Return) -> Result<(), Thrown> {
     args.expect(0, 1)?;
     let facts = Facts::of(args.this())?;
-    let policy = if args.count() == 0 { DEFAULT_POLICY } else { args.string(1)? };
-    let policy = quoted(policy).ok_or_else(|| value_error(1, NOT_A_STRING))?;
-    let Facts { limit, remaining, window, reset, retry } = facts;
+    let name = if args.count() == 0 { DEFAULT_POLICY } else { args.string(1)? };
+    let policy = quoted(name).ok_or_else(|| value_error(1, NOT_A_STRING))?;
+    if args.count() > 0 {
+        count(args.this(), &facts, name);
+    }
+    let Facts { limit, remaining, window, reset, retry, .. } = facts;
     let mut fields = Map::new()
         .text("X-RateLimit-Limit", &limit.to_string())
         .text("X-RateLimit-Remaining", &remaining.to_string())
@@ -132,6 +144,21 @@ fn headers(args: &mut Args, out: &mut Return) -> Result<(), Thrown> {
     }
     out.set(fields.done());
     Ok(())
+}
+
+/// Counts a verdict under the name of its policy, once.
+fn count(this: This<'_>, facts: &Facts, policy: &[u8]) {
+    // SAFETY: declared.
+    let counted = unsafe { value::property(this.as_ptr(), Property::Counted as usize) };
+    // SAFETY: as above; the object outlives the call.
+    if kind(unsafe { &*counted }) == IS_TRUE {
+        return;
+    }
+    // SAFETY: a bool, which owns nothing; read-only, so no reference leads to it.
+    unsafe { counted.write(value::bool(true)) };
+    if let Some(shm) = tally::attached() {
+        shm.count_policy(policy, facts.outcome as usize);
+    }
 }
 
 const NOT_A_STRING: &str = "must contain printable ASCII characters only (RFC 8941, 3.3.3)";
@@ -158,6 +185,7 @@ struct Facts {
     reset: u64,
     /// Only when denied, and not when the call can never pass.
     retry: Option<u64>,
+    outcome: Outcome,
 }
 
 impl Facts {
@@ -184,6 +212,11 @@ impl Facts {
             window: long(Property::WindowSeconds),
             reset: whole(Property::ReplenishAfter),
             retry: (denied && possible).then(|| whole(Property::RetryAfter)),
+            outcome: match denied {
+                true => Outcome::Denied,
+                false if kind(at(Property::WouldDeny)) == IS_TRUE => Outcome::WouldDeny,
+                false => Outcome::Allowed,
+            },
         })
     }
 }

@@ -16,6 +16,7 @@ use ext_php_rs::types::{ZendStr, Zval};
 unsafe extern "C" {
     // Zend/zend_API.h
     pub fn zend_parse_arg_long_slow(arg: *const zval, dest: *mut zend_long, arg_num: u32) -> bool;
+    pub fn zend_parse_arg_bool_slow(arg: *const zval, dest: *mut bool, arg_num: u32) -> bool;
     pub fn zend_parse_arg_str_slow(
         arg: *mut zval,
         dest: *mut *mut zend_string,
@@ -40,6 +41,7 @@ unsafe extern "C" {
         destructor: Option<unsafe extern "C" fn(*mut zval)>,
         persistent: bool,
     );
+    pub fn zend_hash_real_init_mixed(table: *mut HashTable);
     // Zend/zend_attributes.h
     pub fn zend_add_attribute(
         attributes: *mut *mut HashTable,

@@ -34,11 +34,11 @@ class RateLimitServiceProvider extends ServiceProvider
         $this->app->bind(ThrottleRequests::class, static function (Application $app): ThrottleRequests {
             $config = $app->make('config');
             $setting = static fn (string $key, mixed $default) => $config->get("rate_limit.$key", $default);
+            $onFailure = OnFailure::from($setting('on_failure', 'memory'));
             return new ThrottleRequests(
                 $app->make(RateLimiter::class),
-                new Meter($setting('store', null), OnFailure::from($setting('on_failure', 'memory'))),
+                new Meter($setting('store', null), $onFailure, $setting('dry_run', false)),
                 Algorithm::from($setting('algorithm', 'counter')),
-                $setting('dry_run', false),
             );
         });
     }

@@ -31,7 +31,6 @@ class ThrottleRequests extends LaravelThrottleRequests
         RateLimiter $limiter,
         private readonly Meter $meter,
         private readonly Algorithm $algorithm = Algorithm::Counter,
-        private readonly bool $dryRun = false,
     ) {
         parent::__construct($limiter);
     }
@@ -124,8 +123,8 @@ class ThrottleRequests extends LaravelThrottleRequests
      */
     private function admit(Request $request, Charge $charge, Verdict $verdict, ?callable $respond): array
     {
-        if ($this->dryRun) {
-            return Answer::observe($verdict)->headers;
+        if ($this->meter->dryRun || $verdict->wouldDeny) {
+            return Answer::observe($verdict, $charge->policy->name)->headers;
         }
         $headers = $verdict->headers($charge->policy->name);
         if ($verdict->allowed) {

@@ -23,15 +23,6 @@ const MOST: u64 = (1 << (64 - INSTANT)) - 1;
 /// do not write the same line on each call.
 const NOTEWORTHY: u64 = 1_000;
 
-/// How a store elsewhere does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Health {
-    /// Failures since the region was made.
-    pub failures: u64,
-    /// Where it is left alone: in how many microseconds it is asked again.
-    pub next_try: Option<Micros>,
-}
-
 /// Relaxed throughout: all that matters is in the one word, and nothing is published by it.
 impl Breaker {
     /// The record of the endpoint with these hash bits: its own, a new one, or, where there are
@@ -94,11 +85,10 @@ impl Breaker {
         before.is_ok_and(|seen| failures(seen) == 0)
     }
 
-    /// What an operator wants to know at `now`.
-    pub fn health(&self, now: Micros) -> Health {
+    /// Where it is left alone: in how many microseconds after `now` it is asked again.
+    pub fn next_try(&self, now: Micros) -> Option<Micros> {
         let next = instant(self.word.load(Relaxed));
-        let next_try = (next > 0).then(|| next.saturating_sub(now));
-        Health { failures: self.failures.load(Relaxed), next_try }
+        (next > 0).then(|| next.saturating_sub(now))
     }
 
     /// Until `until` an identity may have a debt.

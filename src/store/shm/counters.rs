@@ -142,14 +142,25 @@ pub(super) struct Counters<'a, W> {
 
 impl<'a, W: Word> Counters<'a, W> {
     /// Decides and records. `hold` takes the identity's stripe, and is called only to insert.
+    #[inline(always)]
     pub fn attempt<G>(
         &self,
         ask: Ask,
         hold: impl FnOnce() -> Result<G, StoreError>,
     ) -> Result<Verdict, StoreError> {
-        if let Some(verdict) = self.spend(ask) {
-            return Ok(verdict);
+        match self.spend(ask) {
+            Some(verdict) => Ok(verdict),
+            None => self.begin(ask, hold),
         }
+    }
+
+    /// The same where the identity has no slot.
+    #[cold]
+    fn begin<G>(
+        &self,
+        ask: Ask,
+        hold: impl FnOnce() -> Result<G, StoreError>,
+    ) -> Result<Verdict, StoreError> {
         let (fresh, elapsed) = ask.fresh();
         let verdict = counter::attempt(fresh.counts, ask.limit, ask.cost, elapsed);
         if !verdict.allowed && ask.excess == Excess::Denied {
@@ -179,7 +190,7 @@ impl<'a, W: Word> Counters<'a, W> {
         [Owed::default(); 2]
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, tag: u64) -> Option<(&'a CounterSlot<W>, u128)> {
         for bucket in self.buckets {
             for slot in &bucket.0 {
@@ -193,7 +204,7 @@ impl<'a, W: Word> Counters<'a, W> {
     }
 
     /// Decides on the slot that is there, and records. `None`: there is none.
-    #[inline]
+    #[inline(always)]
     fn spend(&self, ask: Ask) -> Option<Verdict> {
         let (slot, mut seen) = self.find(ask.tag)?;
         loop {

@@ -5,7 +5,6 @@
 
 use std::hash::Hasher as _;
 
-use super::breaker::Health;
 use super::layout::{Breaker, DenyBucket};
 use super::{Excess, Shm};
 use crate::core::limit::Cost;
@@ -88,12 +87,6 @@ impl Host for Shm {
 }
 
 impl Shm {
-    /// How the store does, as this host sees it at `now` by the steady clock.
-    #[must_use]
-    pub fn health(&self, scope: u64, now: Micros) -> Health {
-        self.breaker(scope).health(now)
-    }
-
     /// A part of what this host knows of the store, as a store.
     fn part(&self, scope: u64, part: Part) -> Self {
         let mut hasher = self.hasher;
@@ -117,9 +110,13 @@ impl Shm {
     }
 
     fn breaker(&self, scope: u64) -> &'static Breaker {
+        Breaker::of(&self.region.header[0].breakers, self.breaker_tag(scope))
+    }
+
+    pub(super) fn breaker_tag(&self, scope: u64) -> u64 {
         let mut hasher = self.hasher;
         hasher.write_u64(scope);
-        Breaker::of(&self.region.header[0].breakers, hasher.finish())
+        hasher.finish()
     }
 }
 

@@ -12,7 +12,8 @@
 //! |---|---|---|---|
 //! | 0 | [`Header`], with the [`Breaker`]s | 4096 | 1 |
 //! | 4096 | [`Stripe`] | 128 | [`STRIPES`] |
-//! | 69632 | [`DenyBucket`], 6 denials, see `deny` | 256 | a sixteenth of the region |
+//! | 69632 | [`Watch`], what operators see | 63 KiB | 1 |
+//! | then | [`DenyBucket`], 6 denials, see `deny` | 256 | a sixteenth of the region |
 //! | then | [`CounterBucket`], 8 slots of 32 bytes | 256 | six sixteenths |
 //! | then | [`LogBucket`], 8 slots of 32 bytes | 256 | a sixteenth |
 //! | then | owners, a slot number + 1, or 0 | 4 | one a line |
@@ -66,11 +67,12 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use portable_atomic::AtomicU128;
 
 use super::segment::Mutex;
+use super::watch::Watch;
 
 /// "rlimit" and two zero bytes, as a little-endian number.
 pub(super) const MAGIC: u64 = 0x0000_7469_6d69_6c72;
 /// Changes whenever anything in this file does.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 5;
 
 /// Locks. Enough that two of 16 workers rarely meet, few enough to write at creation.
 pub(super) const STRIPES: usize = 512;
@@ -235,6 +237,7 @@ pub(super) struct Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub stripes: Span,
+    pub watch: Span,
     pub denials: Span,
     pub counters: Span,
     pub logs: Span,
@@ -246,7 +249,8 @@ impl Plan {
     /// The plan of a region of `size` bytes, at least [`super::MIN_SIZE`].
     pub const fn of(size: usize) -> Self {
         let stripes = Span { offset: size_of::<Header>(), count: STRIPES };
-        let denials = after(stripes, size_of::<Stripe>(), size / 16 / size_of::<DenyBucket>());
+        let watch = after(stripes, size_of::<Stripe>(), 1);
+        let denials = after(watch, size_of::<Watch>(), size / 16 / size_of::<DenyBucket>());
         let counters =
             after(denials, size_of::<DenyBucket>(), size / 16 * 6 / size_of::<CounterBucket>());
         let logs = least(size / 16 / size_of::<LogBucket>(), MOST_LOGS / BUCKET);
@@ -255,7 +259,7 @@ impl Plan {
         let lines = least(rest / LINE_BYTES, MOST_LINES);
         let owners = after(logs, size_of::<LogBucket>(), lines);
         let lines = after(owners, size_of::<AtomicU32>(), lines);
-        Self { stripes, denials, counters, logs, owners, lines }
+        Self { stripes, watch, denials, counters, logs, owners, lines }
     }
 }
 

@@ -58,7 +58,9 @@ pub(super) struct Logs<'a> {
 impl<'a> Logs<'a> {
     /// Decides and records.
     pub fn attempt(self, ask: &Ask) -> Result<Verdict, StoreError> {
-        if let Some(denied) = self.denied(ask) {
+        if ask.excess == Excess::Denied
+            && let Some(denied) = self.denied(ask)
+        {
             return Ok(denied);
         }
         let holding = self.hold(ask.tag)?;

@@ -5,6 +5,7 @@
 //! room. `host` is what this host remembers of stores elsewhere: `deny` and `breaker`.
 
 mod breaker;
+mod busy;
 mod counters;
 mod deny;
 mod file;
@@ -21,6 +22,7 @@ mod rank;
 mod region;
 mod segment;
 mod stripes;
+mod watch;
 
 use std::hash::Hasher as _;
 
@@ -37,11 +39,14 @@ use crate::core::limit::{Algorithm, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
-pub use breaker::Health;
+pub use busy::BusySeen;
 pub use file::FileProblem;
 pub use flags::Flags;
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
+pub use watch::{
+    Asked, BUCKETS_OF_TIME, ClockSeen, EndpointSeen, KINDS, OTHER, OUTCOMES, RoundTrips, Tally,
+};
 
 /// A region as the store of one namespace.
 #[derive(Clone, Copy)]
@@ -62,12 +67,19 @@ impl Region {
     }
 }
 
+/// The same namespace of the same region.
+impl PartialEq for Shm {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.region, other.region) && self.owner() == other.owner()
+    }
+}
+
 impl Shm {
     /// [`Store::attempt`] at `now`, microseconds since the epoch.
     ///
     /// # Errors
     /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
-    #[inline]
+    #[inline(always)]
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         self.record(call, now, Excess::Denied)
     }
@@ -134,7 +146,7 @@ impl Shm {
 
     /// Where this call's state is: a keyed hash of namespace, algorithm, window and identity. The key
     /// is random, so nobody outside can aim at a bucket or at somebody's tag.
-    #[inline]
+    #[inline(always)]
     fn find(&self, call: &Call<'_>) -> Key {
         let mut hasher = self.hasher;
         let algorithm = u64::from(call.algorithm == Algorithm::Log);
@@ -178,7 +190,7 @@ impl Shm {
 }
 
 impl Store for Shm {
-    #[inline]
+    #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         self.attempt_at(call, self.region.now())
     }

@@ -19,6 +19,7 @@ use super::layout::{
     VERSION,
 };
 use super::segment::{self, Section, Segment};
+use super::watch::Watch;
 use crate::clock;
 use crate::core::time::Micros;
 
@@ -105,6 +106,7 @@ pub struct Region {
     anchor: Micros,
     pub(super) header: Section<Header>,
     pub(super) stripes: Section<Stripe>,
+    pub(super) watch: Section<Watch>,
     pub(super) denials: Section<DenyBucket>,
     pub(super) counters: Section<CounterBucket>,
     pub(super) logs: Section<LogBucket>,
@@ -142,7 +144,9 @@ impl Region {
     pub(super) fn new(segment: Segment, size: usize, boot: u128) -> io::Result<Self> {
         let mut region = Self::over(segment, size);
         region.key = random().map_err(io::Error::other)?;
-        region.anchor = clock::wall().wrapping_sub(clock::steady());
+        let now = clock::wall();
+        region.watch[0].since.store(now, Relaxed); // published by the magic
+        region.anchor = now.wrapping_sub(clock::steady());
         for (number, stripe) in region.stripes.iter().enumerate() {
             // SAFETY: nobody else has this memory yet, and it is prepared once.
             unsafe { stripe.lock.init()? };
@@ -205,10 +209,12 @@ impl Region {
         let plan = Plan::of(size);
         let header = super::layout::Span { offset: 0, count: 1 };
         // SAFETY: a type of the layout in its place; the section lives in `Self` and is dropped
-        // with it. The same holds for the six below.
+        // with it. The same holds for the seven below.
         let header = unsafe { segment.section(header) };
         // SAFETY: as above.
         let stripes = unsafe { segment.section(plan.stripes) };
+        // SAFETY: as above.
+        let watch = unsafe { segment.section(plan.watch) };
         // SAFETY: as above.
         let denials = unsafe { segment.section(plan.denials) };
         // SAFETY: as above.
@@ -227,6 +233,7 @@ impl Region {
             anchor,
             header,
             stripes,
+            watch,
             denials,
             counters,
             logs,

@@ -9,11 +9,12 @@ $bad = [
     'on_failure' => ['', 'Throw', 'fail'], 'timeout' => ['0', '-1', '60.1', 'abc', 'NaN'], 'breaker' => ['0', '1.5', '1001'],
     'retry_interval' => ['0', '3601'], 'memory_size' => ['lots', '-1', '5T'], 'ipv6_prefix' => ['0', '129', '64.0'],
     'deny_cache' => ['2'], 'log_layout' => ['set'], 'clock' => ['redis'],
+    'enabled' => ['never'], 'dry_run' => ['wet'],
 ];
 foreach ($bad as $name => $values) {
     foreach ($values as $value) echo php("if (ini_get('rate_limit.$name') === '$value') echo 'taken';", ["rate_limit.$name" => $value]);
 }
-$good = ['timeout' => '60', 'breaker' => '1000', 'retry_interval' => '0.01', 'memory_size' => '2m', 'ipv6_prefix' => '128', 'deny_cache' => 'off', 'log_layout' => 'list', 'clock' => 'host', 'on_failure' => 'memory', 'namespace' => 'mine'];
+$good = ['timeout' => '60', 'breaker' => '1000', 'retry_interval' => '0.01', 'memory_size' => '2m', 'ipv6_prefix' => '128', 'deny_cache' => 'off', 'log_layout' => 'list', 'clock' => 'host', 'on_failure' => 'memory', 'namespace' => 'mine', 'enabled' => '0', 'dry_run' => 'on'];
 $settings = array_combine(array_map(fn (string $name): string => "rate_limit.$name", array_keys($good)), $good);
 echo php('echo json_encode(rate_limit_status()["settings"]), "\n";', $settings);
 ?>
@@ -40,4 +41,6 @@ rate_limit: rate_limit.ipv6_prefix = "64.0" must be a whole number from 1 to 128
 rate_limit: rate_limit.deny_cache = "2" must be 1 or 0; it is ignored
 rate_limit: rate_limit.log_layout = "set" must be sorted-set or list; it is ignored
 rate_limit: rate_limit.clock = "redis" must be server or host; it is ignored
-{"on_failure":"memory","timeout":60,"breaker":1000,"retry_interval":0.01,"memory_size":2097152,"memory_file":"","namespace":"mine","salt_file":"","ipv6_prefix":128,"deny_cache":false,"log_layout":"list","clock":"host"}
+rate_limit: rate_limit.enabled = "never" must be 1 or 0; it is ignored
+rate_limit: rate_limit.dry_run = "wet" must be 1 or 0; it is ignored
+{"on_failure":"memory","timeout":60,"breaker":1000,"retry_interval":0.01,"memory_size":2097152,"memory_file":"","namespace":"mine","salt_file":"","ipv6_prefix":128,"deny_cache":false,"log_layout":"list","clock":"host","enabled":false,"dry_run":true}

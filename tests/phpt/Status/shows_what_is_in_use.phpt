@@ -16,7 +16,7 @@ var_dump($status['memory']['used'] > $before['used']);
 var_dump($status['memory']['shared']);
 ?>
 --EXPECT--
-version store memory servers settings
+version store memory since decisions policies servers busy settings
 the version of the module
 67108864
 int(1)

@@ -27,7 +27,7 @@ Cannot create dynamic property RateLimit\Verdict::$other
 Cannot unset readonly property RateLimit\Verdict::$limit
 Call to private RateLimit\Verdict::__construct() from global scope
 This RateLimit\Verdict was not made by a limiter
-{"allowed":false,"limit":3,"remaining":3,"retryAfter":null,"replenishAfter":0,"resetAfter":0,"source":"memory"}
+{"allowed":false,"limit":3,"remaining":3,"retryAfter":null,"replenishAfter":0,"resetAfter":0,"source":"memory","wouldDeny":false}
 bool(true)
 bool(true)
 bool(true)

@@ -214,6 +214,30 @@ final class ClientObjectTest extends TestCase
         (new \SlidingWindowLog($redis, 10, 60))->check('one');
     }
 
+    /** A denial that is remembered for one database, user or prefix says nothing about another. */
+    public function test_stores_behind_objects_on_one_server_are_apart(): void
+    {
+        require_once 'Predis/Autoloader.php';
+        \Predis\Autoloader::register();
+        $proxy = function (int $database, string $prefix): \Redis {
+            $redis = $this->server->connect(new class extends \Redis {});
+            $redis->select($database);
+            $redis->setOption(\Redis::OPT_PREFIX, $prefix);
+            return $redis;
+        };
+        $predis = fn (int $database, string $prefix): \Predis\Client
+            => new \Predis\Client(['scheme' => 'unix', 'path' => $this->server->socket, 'database' => $database], ['prefix' => $prefix]);
+        foreach ([$proxy, $predis] as $client) {
+            $this->server->client()->flushAll();
+            foreach ([[0, ''], [5, ''], [0, 'app:']] as [$database, $prefix]) {
+                $limiter = new \SlidingWindowLog($client($database, $prefix), 1, 60);
+                self::assertTrue($limiter->check('one')['allowed'], "$database $prefix");
+                self::assertFalse($limiter->check('one')['allowed']);
+                self::assertSame(\RateLimit\Source::DenyCache, $limiter->attempt('one')->source);
+            }
+        }
+    }
+
     public function test_a_test_double_is_asked_itself(): void
     {
         $double = $this->createMock(\Redis::class);

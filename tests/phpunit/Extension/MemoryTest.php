@@ -55,6 +55,25 @@ final class MemoryTest extends TestCase
         new \SlidingWindowLog('redis://127.0.0.1:1', 10_000_000, 60, \RateLimit\OnFailure::Throw);
     }
 
+    public function test_every_decision_of_every_worker_is_counted_once(): void
+    {
+        $counts = static fn (): array => rate_limit_status()['decisions']['log']['memory'];
+        $limiter = new \SlidingWindowLog('memory://', 300, 31_536_000);
+        $before = $counts();
+        $check = static function () use ($limiter): void {
+            for ($call = 0; $call < 333; ++$call) {
+                $limiter->check('counted');
+            }
+            $limiter->attempt('counted')->headers('forked');
+            rate_limit_status(); // these workers are killed; those of a server hand in at a request's end
+        };
+        $limiter->check('counted'); // waits in this process while it forks
+        Forks::run(4, $check);
+        $after = $counts();
+        self::assertSame([300, 4 * 334 + 1 - 300], [$after['allowed'] - $before['allowed'], $after['denied'] - $before['denied']]);
+        self::assertSame(4, array_sum(rate_limit_status()['policies']['forked']));
+    }
+
     public function test_a_child_knows_that_it_shares_the_region(): void
     {
         self::assertFalse(rate_limit_status()['memory']['shared']);

@@ -46,9 +46,9 @@ final class ReloadTest extends TestCase
     public function test_without_a_file_every_budget_begins_anew(string $class, string $action): void
     {
         $server = new $class(['extension' => Module::path()]);
-        $server->get(self::CHECK, 3);
+        self::useThree($server);
         $server->$action();
-        self::assertSame(['4'], $this->remaining($server), $server->log());
+        self::assertSame('4', self::remaining($server), $server->log());
     }
 
     /**
@@ -59,9 +59,9 @@ final class ReloadTest extends TestCase
     public function test_with_rate_limit_memory_file_every_budget_is_kept(string $class, string $action): void
     {
         $server = new $class(['extension' => Module::path(), 'rate_limit.memory_file' => "$this->folder/region"]);
-        $server->get(self::CHECK, 3);
+        self::useThree($server);
         $server->$action();
-        self::assertSame(['1'], $this->remaining($server), $server->log());
+        self::assertSame('1', self::remaining($server), $server->log());
     }
 
     /** @return array<string, array{class-string<Fpm|Apache>}> */
@@ -106,9 +106,15 @@ final class ReloadTest extends TestCase
         self::assertSame(0, proc_close($process));
     }
 
-    /** @return list<?string> */
-    private function remaining(WebServer $server): array
+    private static function useThree(WebServer $server): void
     {
-        return [$server->get(self::CHECK)[0]->headers['x-remaining'] ?? null];
+        foreach (['4', '3', '2'] as $remaining) {
+            self::assertSame($remaining, self::remaining($server), $server->log());
+        }
+    }
+
+    private static function remaining(WebServer $server): ?string
+    {
+        return $server->get(self::CHECK)[0]->headers['x-remaining'] ?? null;
     }
 }

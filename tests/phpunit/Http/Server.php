@@ -103,11 +103,12 @@ final class Server
      *
      * @param list<string> $options
      */
-    public static function redis(string $folder, array $options = []): self
+    public static function redis(string $folder, array $options = [], ?string $program = null): self
     {
         $socket = "$folder/redis.sock";
+        $program ??= getenv('RATE_LIMIT_TEST_SERVER') ?: 'redis-server';
         return new self(
-            ['redis-server', '--port', '0', '--unixsocket', $socket, '--unixsocketperm', '777', '--save', '', '--dir', $folder, ...$options],
+            [$program, '--port', '0', '--unixsocket', $socket, '--unixsocketperm', '777', '--save', '', '--dir', $folder, ...$options],
             fn (): bool => (bool) @stream_socket_client("unix://$socket"),
         );
     }

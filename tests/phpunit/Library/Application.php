@@ -27,7 +27,8 @@ final class Application
 
     public readonly string $folder;
 
-    private readonly int $port;
+    /** Host and port. */
+    public readonly string $address;
 
     private ?Server $server;
 
@@ -51,16 +52,15 @@ final class Application
             is_dir(dirname("$this->folder/$name")) || mkdir(dirname("$this->folder/$name"), 0777, true);
             file_put_contents("$this->folder/$name", $content);
         }
-        $address = stream_socket_get_name(stream_socket_server('tcp://127.0.0.1:0'), false);
-        $this->port = (int) substr(strrchr($address, ':'), 1);
+        $this->address = stream_socket_get_name(stream_socket_server('tcp://127.0.0.1:0'), false);
         $this->server = new Server(
             [
                 'env', ...array_map(static fn ($name, $value) => "$name=$value", array_keys($environment), $environment),
                 PHP_BINARY, '-n', ...($withExtension ? ['-d', 'extension=' . Module::path()] : []),
                 '-d', "error_log=$this->folder/error.log", '-d', 'log_errors=1', '-d', 'display_errors=0', ...$options,
-                '-S', $address, '-t', $this->folder, ...($router === null ? [] : ["$this->folder/$router"]),
+                '-S', $this->address, '-t', $this->folder, ...($router === null ? [] : ["$this->folder/$router"]),
             ],
-            fn (): bool => (bool) @fsockopen('127.0.0.1', $this->port),
+            fn (): bool => (bool) @stream_socket_client("tcp://$this->address"),
         );
     }
 
@@ -91,14 +91,17 @@ final class Application
      *
      * @param array<string, string> $headers
      */
-    public function request(string $target, array $headers = [], string $method = 'GET'): Response
+    public function request(string $target, array $headers = [], string $method = 'GET', string $form = ''): Response
     {
-        $socket = fsockopen('127.0.0.1', $this->port, timeout: 5);
+        $socket = stream_socket_client("tcp://$this->address", timeout: 5);
         $head = "$method $target HTTP/1.0\r\nHost: example.org\r\n";
+        if ($form !== '') {
+            $headers += ['Content-Type' => 'application/x-www-form-urlencoded', 'Content-Length' => (string) strlen($form)];
+        }
         foreach ($headers as $name => $value) {
             $head .= "$name: $value\r\n";
         }
-        fwrite($socket, "$head\r\n");
+        fwrite($socket, "$head\r\n$form");
         return Response::parse(stream_get_contents($socket));
     }
 

@@ -35,6 +35,17 @@ final class MeterTest extends TestCase
         self::assertFalse($verdict->allowed);
     }
 
+    public function test_a_dry_run_takes_what_it_would_take_in_earnest_and_names_whom_it_would_deny(): void
+    {
+        $meter = new Meter('memory://', dryRun: true);
+        [$wide, $narrow] = [self::charge('dry wide', 10), self::charge('dry narrow', 2)];
+        foreach ([false, false, true, true] as $wouldDeny) {
+            [$charge, $verdict] = $meter->decide([$wide, $narrow]);
+            self::assertSame([true, $wouldDeny, $narrow], [$verdict->allowed, $verdict->wouldDeny, $charge]);
+        }
+        self::assertSame(8, $meter->peek($wide)->remaining);
+    }
+
     public function test_the_order_of_the_budgets_does_not_matter(): void
     {
         [$narrow, $wide] = [self::charge('narrow', 1), self::charge('wide', 10)];

@@ -163,6 +163,16 @@ final class PlainTest extends TestCase
         self::assertArrayNotHasKey('retry-after', $beyond->headers);
     }
 
+    public function test_the_setting_dry_run_denies_nobody_either(): void
+    {
+        $application = $this->application(
+            ['default' => ['limit' => 1, 'window' => 60]],
+            ['-d', 'rate_limit.dry_run=1'],
+        );
+        self::assertSame([200, 200], $application->statuses(2, '/'));
+        self::assertSame('would-deny', $application->request('/')->headers['x-ratelimit-dry-run']);
+    }
+
     public function test_a_429_that_is_keyed_by_address_is_marked_for_the_worker_and_no_other_is(): void
     {
         $application = $this->application(['default' => ['limit' => 1, 'window' => 60], 'routes' => [

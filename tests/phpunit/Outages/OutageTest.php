@@ -96,6 +96,35 @@ final class OutageTest extends TestCase
         self::assertSame('redis', $after['source']);
     }
 
+    /** A server that cannot write has run nothing, so all of it is owed. */
+    public function test_what_is_admitted_in_an_outage_is_added_when_the_server_is_back(): void
+    {
+        foreach (['SlidingWindowLog', 'SlidingWindowCounter'] as $class) {
+            $server = new RedisServer();
+            $pool = new Pool($server->dsn(), 4, ['rate_limit.retry_interval' => '0.2']);
+            $attempt = function () use ($pool, $class): array {
+                // A window of a year: no counter's window ends while this runs.
+                $query = ['class' => $class, 'policy' => 'memory', 'limit' => '10', 'window' => '31536000'];
+                $answer = $pool->attempt($query);
+                return [$answer['source'], $answer['remaining']];
+            };
+            self::assertSame([['redis', 9], ['redis', 8], ['redis', 7], ['redis', 6]], array_map($attempt, range(1, 4)));
+            $server->client()->rawCommand('REPLICAOF', '127.0.0.1', '1');
+            $here = array_map($attempt, range(1, 5));
+            self::assertSame([['memory', 5], ['memory', 4], ['memory', 3], ['memory', 2], ['memory', 1]], $here);
+            $server->client()->rawCommand('REPLICAOF', 'NO', 'ONE');
+            usleep(250_000);
+            self::assertSame(['redis', 0], $attempt());
+            self::assertSame(['redis', 0], $attempt());
+            if ($class === 'SlidingWindowLog') {
+                self::assertSame(10, $server->client()->zCard('rl:log:one'));
+            } else {
+                [$key] = $server->client()->keys('rl:cnt:one:*');
+                self::assertSame('10', $server->client()->get($key));
+            }
+        }
+    }
+
     /** @param array<array{seconds: float}> $seen */
     private static function p99(array $seen): float
     {

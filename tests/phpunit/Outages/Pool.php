@@ -21,7 +21,7 @@ final readonly class Pool
 
     /**
      * @param array<string, string> $query see attempt.php
-     * @return array{}|array{source: string, allowed: bool, remaining: int, seconds: float, ended: float, worker: int, memory: int}
+     * @return array{}|array{source: ?string, allowed: ?bool, remaining: ?int, seconds: float, ended: float, worker: int}
      *     empty where the worker died
      */
     public function attempt(array $query = []): array
@@ -39,5 +39,12 @@ final readonly class Pool
     public function log(): string
     {
         return $this->pool->log();
+    }
+
+    /** Bytes that no other process shares, as the heap of a worker is. */
+    public static function privateMemory(int $process): int
+    {
+        preg_match('~^Private_Dirty: +(\d+) kB~m', file_get_contents("/proc/$process/smaps_rollup"), $match);
+        return (int) $match[1] * 1024;
     }
 }
