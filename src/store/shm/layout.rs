@@ -79,7 +79,7 @@ pub(super) const STRIPES: usize = 512;
 /// Slots of a bucket. An identity has two buckets, so nothing is evicted from a table that is up to
 /// 70 % full, and one in 700 identities from one that is 85 % full (measured).
 pub(super) const BUCKET: usize = 8;
-/// Endpoints that can be told apart; more share the records that there are.
+/// Endpoints that can be told apart while all of them fail.
 pub(super) const BREAKERS: usize = 32;
 /// Entries of a line.
 pub(super) const ENTRIES: u32 = 10;
