@@ -92,6 +92,7 @@ final class ConnectionTest extends TestCase
             $impossible = $limiter($policy)->attempt('one', 4);
             self::assertFalse($impossible->allowed);
             self::assertNull($impossible->retryAfter);
+            self::assertSame(Source::FailClosed, $impossible->source);
         }
         try {
             $limiter(OnFailure::Throw)->check('one');
