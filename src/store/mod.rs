@@ -238,6 +238,9 @@ pub enum StoreError {
         /// How long was waited, in milliseconds.
         after_ms: u64,
     },
+    /// Shared memory: other workers were quicker each time that this call tried to take a slot.
+    #[error("shared memory: other workers took each slot that this call tried to take")]
+    Overtaken,
     /// A signal interrupted a call of this thread, and its handler (LiteSpeed runs PHP's request
     /// shutdown there) asks again for what that call uses.
     #[error("{endpoint}: in use by a call that a signal interrupted")]
