@@ -17,6 +17,8 @@ help() {
                       reach; writes benches/results.md and two charts
   accuracy [--seed N] simulate how often the counter decides otherwise than an exact window; writes
                       benches/accuracy.md and a plot
+  soak [--seconds N]  send mixed traffic through php-fpm for ten minutes, on a Redis server that fails
+                      at random, and compare each verdict with the server's own command log
   install             install the module for this machine's PHP and enable it
   uninstall           disable and remove it
   help                this text
@@ -27,7 +29,7 @@ TEXT
 
 command=${1:-build}
 case $command in
-build | demo | test | bench | accuracy | install | uninstall)
+build | demo | test | bench | accuracy | soak | install | uninstall)
     exec bash "scripts/$command.sh" "${@:2}"
     ;;
 help | --help | -h) help ;;

@@ -26,7 +26,13 @@ fn region(size: usize) -> &'static Region {
 }
 
 fn call(algorithm: Algorithm, identity: &[u8], max: i64) -> Call<'_> {
-    Call { algorithm, identity, limit: Limit::new(max, YEAR).unwrap(), cost: Cost::ONE }
+    Call {
+        algorithm,
+        identity,
+        earlier: &[],
+        limit: Limit::new(max, YEAR).unwrap(),
+        cost: Cost::ONE,
+    }
 }
 
 /// Whether a call is admitted, asked until there is an answer: on a machine that is busy with others,

@@ -30,6 +30,29 @@ pub struct Counts {
     pub prev: u64,
 }
 
+impl Counts {
+    /// The same units as of `windows` windows later.
+    #[must_use]
+    #[inline]
+    pub fn moved(self, windows: u64) -> Self {
+        match windows {
+            0 => self,
+            1 => Self { prev: self.curr, curr: 0 },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// What two identities of one client have used together, as of one window.
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self { curr: self.curr + other.curr, prev: self.prev + other.prev }
+    }
+}
+
 /// Where an instant lies among the windows that start at multiples of `W` since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {

@@ -15,7 +15,8 @@ use super::servers;
 use super::zend::Thrown;
 use super::{exceptions, log, settings, settings_text};
 use crate::clock;
-use crate::core::time::Micros;
+use crate::core::identity::Key;
+use crate::core::time::{Day, Micros};
 use crate::core::verdict::Verdict;
 use crate::limiter::{OnFailure, Remote};
 use crate::store::redis::{
@@ -73,12 +74,15 @@ impl Backend {
     /// The store that the first argument stands for.
     pub fn open(first: First<'_>, on_failure: OnFailure) -> Result<Self, Thrown> {
         match first {
-            First::Setting => {
-                Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
-            }
+            First::Setting => Self::of_setting(),
             First::Text(text) => Self::from_text(text, "$redis"),
             First::Object(object, kind) => Self::from_object(object, kind, on_failure),
         }
+    }
+
+    /// The store that `rate_limit.store` names.
+    pub fn of_setting() -> Result<Self, Thrown> {
+        Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
     }
 
     fn from_text(text: &[u8], name: &str) -> Result<Self, Thrown> {
@@ -156,6 +160,17 @@ impl Backend {
         match self {
             Self::Client(client) => client.take_cause(),
             _ => None,
+        }
+    }
+
+    /// The key of a day that all hosts share on this server. See [`RedisStore::salt`].
+    pub fn salt(&self, day: Day, offered: &Key) -> Result<Key, StoreError> {
+        match self {
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
+                Ok(mut store) => store.salt(day, offered, clock::wall()),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
+            },
+            _ => unreachable!("rate_limit.store is no client object, and memory has no keys"),
         }
     }
 

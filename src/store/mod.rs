@@ -16,6 +16,9 @@ pub struct Call<'a> {
     pub algorithm: Algorithm,
     /// Whose budget: any bytes, the empty string included. All distinct strings are distinct.
     pub identity: &'a [u8],
+    /// What the same client was called on the days before, the oldest day first: what these have
+    /// used counts as this identity's own. Nothing is recorded under them.
+    pub earlier: &'a [Vec<u8>],
     /// The limit and the window.
     pub limit: Limit,
     /// Units that this call takes.
@@ -35,7 +38,10 @@ pub struct Call<'a> {
 ///    store can vouch for; the call may or may not have been recorded, and is not repeated.
 /// 5. **State belongs to the algorithm, the identity and the window** (in Redis to the algorithm
 ///    and the identity, since the keys have no room for the window).
-/// 6. **A changed limit holds from the next call on**: the limit is part of the question and never
+/// 6. **Earlier identities are read first**, each by a question of its own: a call under one of them
+///    that is decided between the two readings may go unseen. Nobody makes such calls after midnight
+///    but those who learned the identity before it.
+/// 7. **A changed limit holds from the next call on**: the limit is part of the question and never
 ///    of the state.
 pub trait Store {
     /// Decides, and records `call.cost` if it is admitted.
@@ -50,7 +56,7 @@ pub trait Store {
     /// [`StoreError`] where the store cannot answer.
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError>;
 
-    /// Forgets what this identity has used. `call.cost` is ignored.
+    /// Forgets what this identity and the earlier ones have used. `call.cost` is ignored.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot answer; then the state may still be there.

@@ -108,6 +108,9 @@ impl Transport for SharedConnection {
             }
             result => result,
         };
+        if script.is_secret() {
+            self.wipe();
+        }
         result.map_err(|failure| self.error(failure))
     }
 
@@ -138,6 +141,17 @@ impl Transport for SharedConnection {
 }
 
 impl SharedConnection {
+    /// Wipes what was sent and received last. A line that failed is gone, and wiped with it.
+    fn wipe(&self) {
+        let mut line = self.slot.line.take();
+        match line.as_deref_mut() {
+            Some(Line::Single(link)) => link.wipe(),
+            Some(Line::Cluster(cluster)) => cluster.wipe(),
+            None => {}
+        }
+        self.slot.line.set(line);
+    }
+
     fn open(&self) -> Result<Box<Line>, Failure> {
         let (endpoint, deadline) = (&self.slot.endpoint, &self.deadline);
         let single = |stream| Link::open(stream, endpoint, deadline).map(Line::Single);

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::decimal::Decimal;
 use crate::core::limit::Limit;
-use crate::core::time::Micros;
+use crate::core::time::{Micros, utc_date};
 
 /// Longest identity that stands in a key as it is, in bytes; a longer one stands as its SHA-256.
 pub const LONGEST_PLAIN: usize = 512;
@@ -88,6 +88,14 @@ impl Keys {
             self.bytes.extend_from_slice(Decimal::signed(index).as_bytes());
             self.ends[n] = self.bytes.len();
         }
+    }
+
+    /// Names the key under which hosts share the salt of the day that holds `at`.
+    pub(super) fn name_salt(&mut self, naming: &Naming, at: Micros) {
+        self.begin(naming);
+        self.bytes.extend_from_slice(b"rl:salt:");
+        self.bytes.extend_from_slice(&utc_date(at));
+        self.ends[0] = self.bytes.len();
     }
 
     fn begin(&mut self, naming: &Naming) {

@@ -25,37 +25,23 @@ const NOTEWORTHY: u64 = 1_000;
 
 /// Relaxed throughout: all that matters is in the one word, and nothing is published by it.
 impl Breaker {
-    /// The record of the endpoint with these hash bits: its own, a new one, or, where there are more
-    /// endpoints than records, that of one which does well; only where none does, one that it shares.
+    /// The record of the endpoint with these hash bits: its own, a new one, or, where there are
+    /// more endpoints than records, one that it shares.
     pub fn of(records: &[Self; BREAKERS], tag: u64) -> &Self {
         let tag = tag.max(1);
         let first = tag as usize % BREAKERS;
-        let mut all = (0..BREAKERS).map(|i| &records[(first + i) % BREAKERS]);
-        all.clone()
+        (0..BREAKERS)
+            .map(|i| &records[(first + i) % BREAKERS])
             .find(|record| {
                 let owner = record.tag.load(Relaxed);
-                owner == tag || owner == 0 && record.pass(0, tag)
+                owner == tag
+                    || owner == 0
+                        && match record.tag.compare_exchange(0, tag, Relaxed, Relaxed) {
+                            Ok(_) => true,
+                            Err(owner) => owner == tag,
+                        }
             })
-            .or_else(|| all.find(|record| record.take_over(tag)))
             .unwrap_or(&records[first])
-    }
-
-    /// Makes the record of `from` that of `to`; not where it has become another's meanwhile.
-    fn pass(&self, from: u64, to: u64) -> bool {
-        let passed = self.tag.compare_exchange(from, to, Relaxed, Relaxed);
-        passed.is_ok() || passed == Err(to)
-    }
-
-    /// Takes the record of an endpoint that has not failed and was never owed anything. A call to it
-    /// that is under way may still note one failure here.
-    fn take_over(&self, tag: u64) -> bool {
-        let owner = self.tag.load(Relaxed);
-        let idle = self.word.load(Relaxed) == 0 && self.debts_until.load(Relaxed) == 0;
-        let taken = idle && self.pass(owner, tag);
-        if taken {
-            self.ahead.store(0, Relaxed);
-        }
-        taken
     }
 
     /// See [`crate::store::Host::gate`].
@@ -211,22 +197,6 @@ mod tests {
         for tag in 1..=BREAKERS as u64 {
             assert_eq!(Breaker::of(&records, tag * 64).gate(100, 1), Gate::Shut(tag));
         }
-    }
-
-    #[test]
-    fn a_new_endpoint_takes_the_record_of_one_that_does_well() {
-        let records: [Breaker; BREAKERS] = std::array::from_fn(|_| record());
-        for tag in 1..=BREAKERS as u64 {
-            Breaker::of(&records, tag).failed(100, 1, tag);
-        }
-        Breaker::of(&records, 5).answered();
-        assert_eq!(Breaker::of(&records, 77).gate(100, 1), OPEN);
-        Breaker::of(&records, 77).failed(100, 1, 9);
-        assert_eq!(Breaker::of(&records, 77).gate(100, 1), Gate::Shut(9));
-        assert_eq!(
-            Breaker::of(&records, 6).gate(100, 1),
-            Gate::Shut(6),
-            "nobody else's is touched"
-        );
+        Breaker::of(&records, 7).answered();
     }
 }

@@ -86,7 +86,10 @@ final class ReloadTest extends TestCase
         $server->get('/module.php', 50);
         $clients = array_map(fn (int $n): Load => new Load("{$server->url()}/module.php"), range(1, 4));
 
-        for ($upgrade = 0; $upgrade < 3; $upgrade++) {
+        for ($upgrade = 1; $upgrade <= 3; $upgrade++) {
+            foreach ($clients as $client) {
+                Server::wait(fn (): bool => $client->answered() >= 10 * $upgrade);
+            }
             self::install($module);
             $server->reload();
             $loaded = array_map(fn (Response $response): string => $response->headers['x-module'], $server->get('/module.php', 20));
@@ -95,7 +98,6 @@ final class ReloadTest extends TestCase
         $statuses = array_map(fn (Load $client): array => $client->end(), $clients);
         // The budget was used up before, and the file keeps it, so that every answer is a denial.
         self::assertSame([429], array_keys(array_replace(...$statuses)), print_r($statuses, true) . $server->log());
-        self::assertGreaterThan(100, array_sum(array_map(array_sum(...), $statuses)), 'hardly any request was made');
     }
 
     /** As ./build.sh install does. */
