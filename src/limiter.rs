@@ -154,6 +154,7 @@ impl Remote<'_> {
                     report(error);
                 }
             }
+            Err(StoreError::Aborted { .. }) => {}
             Err(error) => report(error),
             Ok(_) => memory.answered(scope),
         }
@@ -188,7 +189,8 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot answer and the policy is [`OnFailure::Throw`], or the
-    /// policy is [`OnFailure::Memory`] and shared memory cannot answer either.
+    /// policy is [`OnFailure::Memory`] and shared memory cannot answer either; and
+    /// [`StoreError::Aborted`] under every policy.
     #[inline(always)]
     pub fn attempt(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
         self.in_mode(identity, cost, true)
@@ -316,7 +318,8 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     }
 
     /// The policy's answer. A cost above the limit can never pass, so that is denied for ever under
-    /// every policy and needs no store.
+    /// every policy, also under [`OnFailure::Throw`] and [`OnFailure::Open`]. The store is asked
+    /// first all the same: `remaining` and the waits are its to say.
     #[cold]
     fn without_store(
         &mut self,
@@ -324,6 +327,9 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
         record: bool,
         failure: Failure,
     ) -> Result<Decision, StoreError> {
+        if matches!(failure.error, StoreError::Aborted { .. }) {
+            return Err(failure.error);
+        }
         let possible = can_ever_pass(call.limit, call.cost);
         match (self.on_failure, self.remote) {
             (OnFailure::Memory, Some(remote)) => {

@@ -41,7 +41,7 @@ fn admitted(shm: &mut Shm, call: &Call<'_>) -> bool {
     loop {
         match shm.attempt(call) {
             Ok(verdict) => return verdict.allowed,
-            Err(StoreError::Busy { .. }) => {}
+            Err(StoreError::Busy { .. } | StoreError::Overtaken) => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -91,7 +91,7 @@ fn worker(region: &'static Region, round: u64, admitted: &[AtomicU64], worst: &A
                 Ok(verdict) => admitted.fetch_add(u64::from(verdict.allowed), Relaxed),
                 // Where the machine is busy with others, the holder may be off the processor for
                 // longer than a call waits for it.
-                Err(StoreError::Busy { .. }) => 0,
+                Err(StoreError::Busy { .. } | StoreError::Overtaken) => 0,
                 Err(error) => panic!("{error}"),
             };
         }

@@ -43,15 +43,15 @@ pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
         _ => value_error(2, error),
     })?;
     let algorithm = algorithm(object);
-    let backend = Backend::open(first)?;
-    if let Backend::Memory(shared) = &backend {
-        shared.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
-    }
-    let retry_interval = settings::retry_interval();
+    let backend = Backend::open(first, on_failure)?;
     let memory = Memory::now();
     if let Some(shm) = memory.shm() {
+        if matches!(backend, Backend::Memory(_)) || on_failure == OnFailure::Memory {
+            shm.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
+        }
         tally::attach(shm);
     }
+    let retry_interval = settings::retry_interval();
     let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval, mode };
     bind(object, bound)
 }

@@ -82,7 +82,8 @@ impl Shm {
     /// [`Store::attempt`] at `now`, microseconds since the epoch.
     ///
     /// # Errors
-    /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
+    /// [`StoreError::Busy`], [`StoreError::Overtaken`], [`StoreError::Full`] or
+    /// [`StoreError::LogTooLarge`].
     #[inline(always)]
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         self.record(call, now, Excess::Denied)
