@@ -17,8 +17,6 @@ require __DIR__ . '/support/start.php';
 require __DIR__ . '/article.php';
 require __DIR__ . '/support/bare_socket.php';
 
-ini_set('rate_limit.deny_cache', '0'); // every call asks the server here
-
 foreach (dsns() as $transport => $dsn) {
     foreach (['counter, admitted' => NEVER_REACHED, 'log of 100, denied' => 100] as $what => $limit) {
         $class = $limit === 100 ? \SlidingWindowLog::class : \SlidingWindowCounter::class;

@@ -15,7 +15,6 @@ namespace Bench;
 
 require __DIR__ . '/support/start.php';
 
-ini_set('rate_limit.deny_cache', '0');
 const ROUNDS = 21;
 
 /** Times of one check() each of $count identities in turn. */

@@ -71,12 +71,13 @@ for extension in igbinary redis apcu ffi posix sysvsem; do
     grep -qix "$extension" <<<"$built_in" || php+=(-d "extension=$extension")
 done
 
-question() { show "$1" "${@:3}" "${php[@]}" -d "rate_limit.memory_size=${memory:-64M}" "benches/$2.php"; }
+# question TEXT FILE [SETTING...]
+question() { show "$1" "${php[@]}" "${@:3}" "benches/$2.php"; }
 
 start_redis
 question "a, c: one check in shared memory" memory_check
-question "b: processes on one identity" contention taskset -c "$cores"
-question "d, e: one check on Redis" redis_check
+show "b: processes on one identity" taskset -c "$cores" "${php[@]}" benches/contention.php
+question "d, e: one check on Redis" redis_check -d rate_limit.deny_cache=off
 start_origin
 question "f: whole requests" requests
 question "g: remembered denials" deny_cache
@@ -85,5 +86,6 @@ question "i: system calls" syscalls
 question "j, k: time and memory of the server" server
 question "l: bytes of shared memory" memory_bytes
 question "m: start-up and size" startup
-memory=640M question "cost against identities and limits (benches/scaling.svg)" scaling
+question "cost against identities and limits (benches/scaling.svg)" scaling \
+    -d rate_limit.memory_size=640M -d rate_limit.deny_cache=off
 "${php[@]}" benches/report.php

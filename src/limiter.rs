@@ -154,6 +154,7 @@ impl Remote<'_> {
                     report(error);
                 }
             }
+            Err(StoreError::Aborted { .. }) => {}
             Err(error) => report(error),
             Ok(_) => memory.answered(scope),
         }
@@ -188,10 +189,11 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot answer and the policy is [`OnFailure::Throw`], or the
-    /// policy is [`OnFailure::Memory`] and shared memory cannot answer either.
+    /// policy is [`OnFailure::Memory`] and shared memory cannot answer either; and
+    /// [`StoreError::Aborted`] under every policy.
     #[inline(always)]
     pub fn attempt(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), true))
+        self.in_mode(identity, cost, true)
     }
 
     /// Decides as [`Self::attempt`] would, and records nothing.
@@ -199,7 +201,7 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     /// # Errors
     /// As [`Self::attempt`].
     pub fn peek(&mut self, identity: &[u8], cost: Cost) -> Result<Decision, StoreError> {
-        self.in_mode(|limiter| limiter.decide(&limiter.call(identity, cost), false))
+        self.in_mode(identity, cost, false)
     }
 
     /// Forgets what `identity` has used.
@@ -218,16 +220,18 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
         done.map_err(|failure| failure.error)
     }
 
-    #[inline]
+    #[inline(always)]
     fn in_mode(
         &mut self,
-        decide: impl FnOnce(&mut Self) -> Result<Decision, StoreError>,
+        identity: &[u8],
+        cost: Cost,
+        record: bool,
     ) -> Result<Decision, StoreError> {
-        match self.mode {
-            Mode::Enforce => decide(self),
-            Mode::DryRun => decide(self).map(Decision::without_bite),
-            Mode::Off => Ok(self.policy(true, Some(0), Source::Disabled)),
+        if self.mode == Mode::Off {
+            return Ok(self.policy(true, Some(0), Source::Disabled));
         }
+        let answer = self.decide(&self.call(identity, cost), record);
+        if self.mode == Mode::DryRun { answer.map(Decision::without_bite) } else { answer }
     }
 
     fn call<'i>(&self, identity: &'i [u8], cost: Cost) -> Call<'i>
@@ -314,7 +318,8 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
     }
 
     /// The policy's answer. A cost above the limit can never pass, so that is denied for ever under
-    /// every policy and needs no store.
+    /// every policy, also under [`OnFailure::Throw`] and [`OnFailure::Open`]. The store is asked
+    /// first all the same: `remaining` and the waits are its to say.
     #[cold]
     fn without_store(
         &mut self,
@@ -322,6 +327,9 @@ impl<'a, S: Store, M: Host> Limiter<'a, S, M> {
         record: bool,
         failure: Failure,
     ) -> Result<Decision, StoreError> {
+        if matches!(failure.error, StoreError::Aborted { .. }) {
+            return Err(failure.error);
+        }
         let possible = can_ever_pass(call.limit, call.cost);
         match (self.on_failure, self.remote) {
             (OnFailure::Memory, Some(remote)) => {

@@ -293,7 +293,11 @@ namespace RateLimit {
         public readonly int $limit;
         /** @var int<0, max> units left after this call */
         public readonly int $remaining;
-        /** Seconds until this cost could be admitted; 0.0 when allowed; null: never (the cost is above the limit). */
+        /**
+         * Seconds until this cost could be admitted; 0.0 when allowed; null: never (the cost is above the limit).
+         * A cost above the limit is denied under every policy: with the store down also under `throw` and `open`,
+         * by `Source::FailClosed`.
+         */
         public readonly ?float $retryAfter;
         /** Seconds until `remaining` would grow if nobody else is admitted; 0.0 when nothing is used. */
         public readonly float $replenishAfter;

@@ -9,7 +9,7 @@ use ext_php_rs::types::Zval;
 use super::call::{Args, wrong_class};
 use super::client::{Client, Through};
 use super::memory::Memory;
-use super::object::{self, Kind, call};
+use super::object::{self, Kind};
 use super::phpredis::{self, Handed};
 use super::servers;
 use super::zend::Thrown;
@@ -18,7 +18,7 @@ use crate::clock;
 use crate::core::identity::Key;
 use crate::core::time::{Day, Micros};
 use crate::core::verdict::Verdict;
-use crate::limiter::Remote;
+use crate::limiter::{OnFailure, Remote};
 use crate::store::redis::{
     ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection, Transport,
     connection,
@@ -72,24 +72,29 @@ impl<'a> First<'a> {
 
 impl Backend {
     /// The store that the first argument stands for.
-    pub fn open(first: First<'_>) -> Result<Self, Thrown> {
+    pub fn open(first: First<'_>, on_failure: OnFailure) -> Result<Self, Thrown> {
         match first {
-            First::Setting => {
-                Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
-            }
+            First::Setting => Self::of_setting(),
             First::Text(text) => Self::from_text(text, "$redis"),
-            First::Object(object, kind) => Self::from_object(object, kind),
+            First::Object(object, kind) => Self::from_object(object, kind, on_failure),
         }
     }
 
+    /// The store that `rate_limit.store` names.
+    pub fn of_setting() -> Result<Self, Thrown> {
+        Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
+    }
+
     fn from_text(text: &[u8], name: &str) -> Result<Self, Thrown> {
-        if text == b"memory://" {
-            return Memory::required().map(Self::Memory);
-        }
         let refuse = |why: &dyn std::fmt::Display| {
             let shown = settings_text::without_secrets(text);
             exceptions::config(&format!("{name} = \"{shown}\" {why}"))
         };
+        match text.strip_prefix(b"memory://") {
+            Some(b"") => return Memory::required().map(Self::Memory),
+            Some(_) => return Err(refuse(&"must end there: memory:// takes nothing after it")),
+            None => {}
+        }
         let store = servers::Store::of(text, || {
             let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
             let dsn = Dsn::parse(text).map_err(|error| match error {
@@ -101,9 +106,9 @@ impl Backend {
         Ok(Self::server(store, None))
     }
 
-    fn from_object(object: Zval, kind: Kind) -> Result<Self, Thrown> {
+    fn from_object(object: Zval, kind: Kind, on_failure: OnFailure) -> Result<Self, Thrown> {
         if object::is_plain_redis(&object)
-            && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object)?
+            && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object, on_failure)?
         {
             return Ok(Self::server(servers::Store::new(endpoint, prefix), Some(object)));
         }
@@ -281,8 +286,9 @@ fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {
     if matches!(backend, Backend::Client(client) if client.kind() == Kind::Predis) {
         return Ok(());
     }
-    match call(object, "getMode", vec![])?.long() {
-        None | Some(0) => Ok(()), // Redis::ATOMIC
+    let mode = object::ask(object, "getMode", vec![])?;
+    match mode.as_ref().and_then(Zval::long) {
+        None | Some(0) => Ok(()), // Redis::ATOMIC, or no connection to have one on
         Some(_) => Err(exceptions::config(
             "$redis has a transaction or pipeline open: a limiter needs its answer at once, so \
              check before multi() or after exec()",

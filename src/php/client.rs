@@ -127,10 +127,12 @@ impl Client {
         object::call(&self.object, method, arguments).map_err(|Thrown| self.thrown())
     }
 
-    /// What a pending exception says. An `Error` is a fault in the code and stays pending.
+    /// What a pending exception says. An `Error` is a fault in the code and stays pending, as does
+    /// the end of the request by `exit`.
     fn thrown(&self) -> Refusal {
         let Some(exception) = object::take_exception() else {
-            return self.unavailable("the client object threw an Error".to_owned());
+            let endpoint = self.endpoint.clone();
+            return Refusal::Failed(StoreError::Aborted { endpoint });
         };
         let message = object::exception_message(&exception);
         self.cause.set(Some(exception));

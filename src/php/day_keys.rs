@@ -11,7 +11,7 @@ use std::rc::Rc;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-use super::backend::{Backend, First};
+use super::backend::Backend;
 use super::memory::{self, Memory, namespace};
 use super::servers::scope;
 use super::zend::Thrown;
@@ -77,7 +77,7 @@ fn shared_key(ring: &KeyRing, name: KeyName) -> Result<Key, Thrown> {
         Err(_) => None, // another worker holds the ring; the server has the key as well
     };
     let offered = copy.clone().map_or_else(random, Ok)?;
-    let backend = Backend::open(First::Setting)?;
+    let backend = Backend::of_setting()?;
     let remote = backend.remote().expect("a store that is not memory");
     let ask = || backend.salt(name.day, &offered);
     match remote.ask(&&Memory::now(), settings::retry_interval(), ask) {

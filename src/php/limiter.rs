@@ -43,15 +43,15 @@ pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
         _ => value_error(2, error),
     })?;
     let algorithm = algorithm(object);
-    let backend = Backend::open(first)?;
-    if let Backend::Memory(shared) = &backend {
-        shared.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
-    }
-    let retry_interval = settings::retry_interval();
+    let backend = Backend::open(first, on_failure)?;
     let memory = Memory::now();
     if let Some(shm) = memory.shm() {
+        if matches!(backend, Backend::Memory(_)) || on_failure == OnFailure::Memory {
+            shm.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
+        }
         tally::attach(shm);
     }
+    let retry_interval = settings::retry_interval();
     let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval, mode };
     bind(object, bound)
 }
@@ -109,7 +109,10 @@ impl Bound {
     /// Decides, and counts the decision.
     #[inline(always)]
     fn attempt(&self, identity: &[u8], cost: Cost) -> Result<Decision, Thrown> {
-        let decision = self.decide(identity, |limiter| limiter.attempt(identity, cost))?;
+        self.backend.not_in_transaction()?;
+        let earlier = identity::earlier(identity, self.algorithm, self.limit)?;
+        let answer = self.limiter(&earlier).attempt(identity, cost);
+        let decision = self.shown(answer)?;
         if tally::count(self.algorithm, &decision) {
             self.sample(identity, cost, &decision);
         }
@@ -126,7 +129,6 @@ impl Bound {
     }
 
     /// Asks the limiter, and lets a failure become an exception.
-    #[inline(always)]
     fn decide<R>(
         &self,
         identity: &[u8],
@@ -134,17 +136,27 @@ impl Bound {
     ) -> Result<R, Thrown> {
         self.backend.not_in_transaction()?;
         let earlier = identity::earlier(identity, self.algorithm, self.limit)?;
-        let answer = ask(&mut Limiter {
+        let answer = ask(&mut self.limiter(&earlier));
+        self.shown(answer)
+    }
+
+    #[inline(always)]
+    fn limiter<'a>(&'a self, earlier: &'a [Vec<u8>]) -> Limiter<'a, &'a Backend, &'a Memory> {
+        Limiter {
             store: &self.backend,
             memory: &self.memory,
             remote: self.backend.remote(),
             algorithm: self.algorithm,
             limit: self.limit,
-            earlier: &earlier,
+            earlier,
             on_failure: self.on_failure,
             retry_interval: self.retry_interval,
             mode: self.mode,
-        });
+        }
+    }
+
+    #[inline(always)]
+    fn shown<R>(&self, answer: Result<R, StoreError>) -> Result<R, Thrown> {
         let cause = self.backend.take_cause();
         if self.backend.runs_php() {
             zend::thrown()?; // an Error in the client's code, which no policy answers

@@ -8,7 +8,10 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, OsStr};
+use std::fs::OpenOptions;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::rc::Rc;
 use std::sync::{OnceLock, RwLock};
 
@@ -196,18 +199,31 @@ fn read(path: &[u8]) -> Result<Secret, String> {
     let failed = |why: &dyn std::fmt::Display| {
         Err(format!("rate_limit.salt_file = \"{}\": {why}", String::from_utf8_lossy(path)))
     };
-    let mut salt = match std::fs::read(OsStr::from_bytes(path)) {
-        Ok(bytes) => Zeroizing::new(bytes),
+    let mut salt = match beginning(path) {
+        Ok(bytes) => bytes,
         Err(error) => return failed(&format_args!("cannot be read: {error}")),
     };
+    if salt.len() > LONGEST_FILE {
+        return failed(&format_args!("must hold at most {LONGEST_FILE} bytes"));
+    }
     while salt.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
         salt.pop();
     }
-    match salt.len() {
-        0 => failed(&"must not be empty"),
-        1..=LONGEST_FILE => Ok(salt),
-        n => failed(&format_args!("must hold at most {LONGEST_FILE} bytes, {n} found")),
+    if salt.is_empty() { failed(&"must not be empty") } else { Ok(salt) }
+}
+
+/// As much of a regular file as tells whether it is too long. Opening a pipe would otherwise wait for
+/// somebody to write, and a device would never end.
+fn beginning(path: &[u8]) -> io::Result<Secret> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(OsStr::from_bytes(path))?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
+    let most = LONGEST_FILE + 1;
+    let mut salt = Zeroizing::new(Vec::with_capacity(most)); // so that growing leaves no copies behind
+    file.take(most as u64).read_to_end(&mut salt)?;
+    Ok(salt)
 }
 
 fn warn_if_short(salt: &[u8], source: &str) {

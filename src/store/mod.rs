@@ -201,7 +201,8 @@ pub enum StoreError {
         /// The server's own text.
         message: String,
     },
-    /// The server answered with an error about this call's key alone (`WRONGTYPE`).
+    /// The server answered with an error about this call alone: its key is of another type
+    /// (`WRONGTYPE`), or this user may not delete it (`NOPERM`).
     #[error("{endpoint}: {message}")]
     Key {
         /// Address of the store, without credentials.
@@ -220,6 +221,13 @@ pub enum StoreError {
         /// Until the next try, in milliseconds.
         retry_ms: u64,
     },
+    /// The client object's own code has failed or ended the request, which says nothing about the
+    /// store. No policy answers: the caller gets to see what happened.
+    #[error("{endpoint}: the client object's code did not return")]
+    Aborted {
+        /// Address of the store, without credentials.
+        endpoint: String,
+    },
     /// What came back is no reply to what was sent.
     #[error("{endpoint}: unexpected reply ({detail})")]
     Protocol {
@@ -236,6 +244,9 @@ pub enum StoreError {
         /// How long was waited, in milliseconds.
         after_ms: u64,
     },
+    /// Shared memory: other workers were quicker each time that this call tried to take a slot.
+    #[error("shared memory: other workers took each slot that this call tried to take")]
+    Overtaken,
     /// A signal interrupted a call of this thread, and its handler (LiteSpeed runs PHP's request
     /// shutdown there) asks again for what that call uses.
     #[error("{endpoint}: in use by a call that a signal interrupted")]
@@ -283,6 +294,7 @@ impl StoreError {
             Self::Unavailable { sent: true, .. }
                 | Self::Timeout { sent: true, .. }
                 | Self::Protocol { sent: true, .. }
+                | Self::Aborted { .. }
         )
     }
 

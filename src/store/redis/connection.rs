@@ -177,8 +177,8 @@ impl SharedConnection {
         Ok(Box::new(line))
     }
 
-    /// Sends one command and reads its answer; a Cluster's server is found by `key`. Where the line turns out to be dead before all of the
-    /// command was sent, another is opened, once.
+    /// Sends one command and reads its answer; a Cluster's server is found by `key`. Where the line
+    /// turns out to be dead before all of the command was sent, another is opened, once.
     fn exchange<R>(
         &self,
         key: &[u8],

@@ -118,7 +118,7 @@ impl<T: Transport> RedisStore<T> {
         for identity in call.earlier {
             self.forget(&Call { identity, earlier: &[], ..*call }, now)?;
         }
-        match call.algorithm {
+        let deleted = match call.algorithm {
             Algorithm::Log => {
                 self.keys.name_log(&self.naming, call.identity);
                 self.transport.delete(&[self.keys.get(0)])
@@ -127,7 +127,14 @@ impl<T: Transport> RedisStore<T> {
                 self.keys.name_counter(&self.naming, call.identity, call.limit, now);
                 self.transport.delete(&[0, 1, 2].map(|n| self.keys.get(n)))
             }
-        }
+        };
+        deleted.map_err(|error| match error {
+            // A user who may not delete may still be allowed to run the scripts.
+            StoreError::Server { endpoint, message } if message.starts_with("NOPERM") => {
+                StoreError::Key { endpoint, message }
+            }
+            error => error,
+        })
     }
 
     fn decide(

@@ -258,7 +258,7 @@ impl<'a, W: Word> Counters<'a, W> {
                 return Ok(counter::attempt(fresh.counts, ask.limit, ask.cost, fresh.elapsed));
             }
         }
-        Err(StoreError::Busy { after_ms: 0 })
+        Err(StoreError::Overtaken)
     }
 
     /// The slot that a fresh identity takes, and what it was seen to hold.

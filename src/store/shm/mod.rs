@@ -82,14 +82,15 @@ impl Shm {
     /// [`Store::attempt`] at `now`, microseconds since the epoch.
     ///
     /// # Errors
-    /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
+    /// [`StoreError::Busy`], [`StoreError::Overtaken`], [`StoreError::Full`] or
+    /// [`StoreError::LogTooLarge`].
     #[inline(always)]
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         self.record(call, now, Excess::Denied)
     }
 
     /// Decides on a call at `now` and records it, or records it whatever the decision.
-    #[inline]
+    #[inline(always)]
     fn record(&self, call: &Call<'_>, now: Micros, excess: Excess) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
@@ -159,6 +160,7 @@ impl Shm {
         Key(hasher.hash(call.identity).max(1))
     }
 
+    #[inline(always)]
     fn counters(&self, key: Key) -> Counters<'static, portable_atomic::AtomicU128> {
         let buckets = &self.region.counters;
         let [first, second] = key.buckets(buckets.len());
