@@ -55,7 +55,8 @@ show "phpt" phpt "$test_module"
 if [ -n "$all" ]; then
     show "cargo test: long runs, clusters and sentinels" \
         cargo_test --test redis --test redis_topologies -- --ignored --test-threads 1
-    RATE_LIMIT_TEST_SERVER=valkey-server show "cargo test: Redis' tests on Valkey" cargo_test --test 'redis*'
+    RATE_LIMIT_TEST_SERVER=valkey-server show "cargo test: Redis' tests on Valkey" \
+        cargo_test --test 'redis*' --test outage
     bash scripts/php-peers.sh
     show "phpunit" phpunit_with "$test_module"
     RATE_LIMIT_TEST_SERVER=valkey-server show "phpunit: Redis' tests on Valkey" \
