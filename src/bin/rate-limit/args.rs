@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use rate_limit::core::identity::Ipv6Prefix;
 use rate_limit::core::limit::{Limit, LimitError};
+use rate_limit::store::redis::Layout;
 
 use crate::Failure;
 use crate::demand::Share;
@@ -25,6 +26,49 @@ pub struct Cli {
 pub enum Command {
     /// Says what a limit would have done to the requests of an access log.
     Replay(ReplayArgs),
+    /// Says what is wrong with a Redis or Valkey server, or with the way to it.
+    Doctor(DoctorArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Connects as the extension does, and writes and removes keys of its own under rl:. Prints no credentials.
+
+Exit code: 0 when the extension can work there, also with warnings; 1 when it cannot; 2 when the
+command line is wrong.")]
+pub struct DoctorArgs {
+    /// redis://, rediss://, redis+unix://, redis-cluster:// or redis-sentinel://, as in
+    /// rate_limit.store; - reads it from standard input, and without one RATE_LIMIT_DSN of the
+    /// environment is taken, which ps does not show to other users
+    pub dsn: Option<String>,
+
+    /// Seconds, as rate_limit.timeout
+    #[arg(long, value_name = "SECONDS", default_value = "0.1", value_parser = timeout)]
+    pub timeout: f64,
+
+    /// As rate_limit.log_layout
+    #[arg(long, value_enum, default_value_t = LogLayout::SortedSet)]
+    pub log_layout: LogLayout,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum LogLayout {
+    SortedSet,
+    List,
+}
+
+impl From<LogLayout> for Layout {
+    fn from(layout: LogLayout) -> Self {
+        match layout {
+            LogLayout::SortedSet => Self::SortedSet,
+            LogLayout::List => Self::List,
+        }
+    }
+}
+
+fn timeout(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.001..=60.0).contains(seconds));
+    seconds.ok_or_else(|| format!("must be from 0.001 to 60, {text:?} given"))
 }
 
 #[derive(Args)]

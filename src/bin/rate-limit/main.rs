@@ -2,13 +2,14 @@
 //!
 //! `replay` goes one way: [`input`] gives lines, [`sources`] reads them as requests ([`line`],
 //! [`json`]) and merges several logs, [`order`] sorts, [`replay`] decides and counts, [`report`]
-//! names what was found, and [`text`] or [`html`] writes it. Another command is another variant of
-//! [`args::Command`] and another module.
+//! names what was found, and [`text`] or [`html`] writes it. [`doctor`] asks a store. Another command
+//! is another variant of [`args::Command`] and another module.
 #![forbid(unsafe_code)]
 
 mod args;
 mod chart;
 mod demand;
+mod doctor;
 mod escape;
 mod html;
 mod input;
@@ -57,10 +58,12 @@ impl Failure {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Replay(args) => replay(&args),
+        Command::Replay(args) => replay(&args).map(|()| true),
+        Command::Doctor(args) => doctor::run(&args),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
             eprintln!("rate-limit: {}", failure.message);
             ExitCode::from(failure.code)
