@@ -92,14 +92,14 @@ send_traffic() {
 # The table, and whether every cell is what the limit says.
 report() {
     local endpoint client sent allowed denied expected wrong=0
-    printf '\n%-10s %-9s %-11s %6s %6s %6s\n' endpoint limit client sent 200 429
+    printf '\n%-10s %-9s %-11s %6s %6s %6s %6s\n' endpoint limit client sent 200 429 other
     for endpoint in "${endpoints[@]}"; do
         for client in "${clients[@]}"; do
             sent=$(wc -l <"$dir/$client-$endpoint")
             allowed=$(grep -c '^200$' "$dir/$client-$endpoint" || true)
             denied=$(grep -c '^429$' "$dir/$client-$endpoint" || true)
-            printf '%-10s %-9s %-11s %6d %6d %6d' \
-                "$endpoint" "${limits[$endpoint]}/min" "$client" "$sent" "$allowed" "$denied"
+            printf '%-10s %-9s %-11s %6d %6d %6d %6d' "$endpoint" "${limits[$endpoint]}/min" \
+                "$client" "$sent" "$allowed" "$denied" $((sent - allowed - denied))
             expected=$((sent < limits[$endpoint] ? sent : limits[$endpoint]))
             if [ "$allowed" != "$expected" ] || [ "$denied" != $((sent - expected)) ]; then
                 printf '   expected %d and %d' "$expected" $((sent - expected))

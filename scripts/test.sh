@@ -2,6 +2,8 @@
 # ./build.sh test: everything that is checked in a few minutes; --all adds what needs heavy peers.
 # shellcheck source=scripts/lib/common.sh
 . "${BASH_SOURCE[0]%/*}/lib/common.sh"
+# shellcheck source=scripts/lib/phpunit.sh
+. scripts/lib/phpunit.sh
 
 all=''
 case "$*" in
@@ -33,21 +35,11 @@ phpt() {
         grep '^Tests passed *: *[1-9]' "$work/phpt" >/dev/null
 }
 
-# PHP's own settings, with the module just built in the place of one that may be installed.
-phpunit_with() {
-    local file scanned=$work/conf.d
-    mkdir "$scanned"
-    for file in $("$PHP" -r 'echo strtr((string) php_ini_scanned_files(), ",", " ");'); do
-        case $file in *rate_limit.ini) ;; *) cp "$file" "$scanned" ;; esac
-    done
-    echo "extension=$1" >"$scanned/30-rate_limit.ini"
-    PHP_INI_SCAN_DIR=$scanned "$PHP" "$(command -v phpunit)" "${@:2}"
-}
-
 packages=("${build_packages[@]}" faketime nginx openssl php-predis php8.4-fpm php8.4-mbstring
     php8.4-redis php8.4-xml phpunit redis-server rust-clippy rustfmt valkey-server)
 [ -z "$all" ] ||
-    packages+=(apache2 curl libapache2-mod-php8.4 libphp8.4-embed nodejs npm prometheus shellcheck)
+    packages+=(apache2 curl libapache2-mod-php8.4 libphp8.4-embed nodejs npm prometheus shellcheck
+        valgrind)
 provide "${packages[@]}"
 
 step "cargo fmt --check" cargo fmt --check
@@ -63,15 +55,19 @@ show "phpt" phpt "$test_module"
 if [ -n "$all" ]; then
     show "cargo test: long runs, clusters and sentinels" \
         cargo_test --test redis --test redis_topologies -- --ignored --test-threads 1
-    RATE_LIMIT_TEST_SERVER=valkey-server show "cargo test: Redis' tests on Valkey" cargo_test --test 'redis*'
+    RATE_LIMIT_TEST_SERVER=valkey-server show "cargo test: Redis' tests on Valkey" \
+        cargo_test --test 'redis*' --test outage
     bash scripts/php-peers.sh
     show "phpunit" phpunit_with "$test_module"
+    RATE_LIMIT_TEST_SERVER=valkey-server show "phpunit: Redis' tests on Valkey" \
+        phpunit_with "$test_module" --filter 'Tests.(Extension|Outages)' --exclude-group heavy
     step "npm ci (edge)" npm --prefix edge ci --no-audit --no-fund
     show "the edge: types" npm --prefix edge run check
     show "the edge: tests in workerd" npm --prefix edge test
     show "the demo" bash scripts/demo.sh
     show "the demo on Redis" bash scripts/demo.sh --redis
 else
-    show "phpunit" phpunit_with "$test_module" --exclude-group frameworks --exclude-group servers
+    show "phpunit" phpunit_with "$test_module" --exclude-group frameworks --exclude-group heavy \
+        --exclude-group servers
 fi
 say "all tests passed"

@@ -156,15 +156,21 @@ namespace {
 
     /**
      * Who a client is, without saying it: a keyed hash of the address and the UTC day, a colon, and
-     * `$endpoint`. The key is `RL_DAILY_SALT` in the environment, else the file in
-     * `rate_limit.salt_file`.
+     * `$endpoint`. The key is a random one of that day with `rate_limit.salt = "managed"`, else
+     * `RL_DAILY_SALT` in the environment, else the file in `rate_limit.salt_file`.
+     *
+     * Tomorrow's string is another one, and the limiters know in the same request that it is the same
+     * client. So hand it on as it is; a string that is made of it is a client of its own.
      *
      * @param string $ip any spelling of an address; what is none is used as it is
-     * @param string $endpoint the route's name
+     * @param string $endpoint the route's name, never the path that was asked for
      *
      * @return non-falsy-string
      *
-     * @throws RateLimit\ConfigException where `rate_limit.salt_file` cannot be read
+     * @throws RateLimit\ConfigException where `rate_limit.salt_file` cannot be read, or a managed key
+     *     has no place
+     * @throws RateLimit\StoreException where the store does not give the day's key, this host has no
+     *     copy, and `rate_limit.on_failure` is `throw`
      */
     function rate_limit_identity(string $ip, string $endpoint): string
     {
@@ -175,7 +181,10 @@ namespace {
      *
      * @return non-falsy-string
      *
-     * @throws RateLimit\ConfigException where `rate_limit.salt_file` cannot be read
+     * @throws RateLimit\ConfigException where `rate_limit.salt_file` cannot be read, or a managed key
+     *     has no place
+     * @throws RateLimit\StoreException where the store does not give the day's key, this host has no
+     *     copy, and `rate_limit.on_failure` is `throw`
      */
     function rateLimitIdentity(string $ip, string $endpoint): string
     {
@@ -234,6 +243,7 @@ namespace {
      *         memory_size: int,
      *         memory_file: string,
      *         namespace: string,
+     *         salt: ''|'managed',
      *         salt_file: string,
      *         ipv6_prefix: int<1, 128>,
      *         deny_cache: bool,
@@ -283,7 +293,11 @@ namespace RateLimit {
         public readonly int $limit;
         /** @var int<0, max> units left after this call */
         public readonly int $remaining;
-        /** Seconds until this cost could be admitted; 0.0 when allowed; null: never (the cost is above the limit). */
+        /**
+         * Seconds until this cost could be admitted; 0.0 when allowed; null: never (the cost is above the limit).
+         * A cost above the limit is denied under every policy: with the store down also under `throw` and `open`,
+         * by `Source::FailClosed`.
+         */
         public readonly ?float $retryAfter;
         /** Seconds until `remaining` would grow if nobody else is admitted; 0.0 when nothing is used. */
         public readonly float $replenishAfter;

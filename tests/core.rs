@@ -2,9 +2,11 @@
 
 mod support;
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use proptest::prelude::*;
 use rate_limit::core::counter::{self, Counts, Position};
-use rate_limit::core::identity::{Ipv6Prefix, Salt};
+use rate_limit::core::identity::{Ipv6Prefix, Salt, hashed_as};
 use rate_limit::core::limit::{Algorithm, Cost, Limit};
 use rate_limit::core::log;
 use rate_limit::core::time::{Micros, SECOND};
@@ -103,11 +105,12 @@ fn identities_are_as_the_corpus_says() {
     for case in cases {
         let text = |name: &str| case[name].as_str().unwrap();
         let prefix = Ipv6Prefix::new(case["ipv6_prefix"].as_i64().unwrap()).unwrap();
+        let client = hashed_as(text("ip").as_bytes(), prefix);
+        assert_eq!(client.as_bytes(), text("hashed_as").as_bytes(), "{case}");
         let identity = Salt::new(text("salt").as_bytes()).identity(
-            text("ip").as_bytes(),
+            client.as_bytes(),
             text("endpoint").as_bytes(),
             noon(text("utc_date")),
-            prefix,
         );
         assert_eq!(String::from_utf8(identity).unwrap(), text("expect"), "{case}");
     }
@@ -184,5 +187,94 @@ proptest! {
         prop_assert!(exact(verdict.reset_after, 0));
         let used = later(0);
         prop_assert!(used == 0 && verdict.replenish_after == 0 || exact(verdict.replenish_after, used - 1));
+    }
+}
+
+/// Bits of an address, and how many leading ones make a client: written down a second time.
+fn client_bits(address: IpAddr, prefix: u8) -> (bool, u128) {
+    match address {
+        IpAddr::V4(v4) => (true, v4.to_bits().into()),
+        IpAddr::V6(v6) => match v6.segments() {
+            [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+                (true, u128::from(high) << 16 | u128::from(low))
+            }
+            _ => (false, v6.to_bits() >> (128 - prefix)),
+        },
+    }
+}
+
+/// Ways to write one address.
+fn spellings(address: IpAddr) -> Vec<String> {
+    let IpAddr::V6(v6) = address else {
+        let v4 = address;
+        return vec![
+            v4.to_string(),
+            format!("::ffff:{v4}"),
+            format!("0:0:0:0:0:FFFF:{v4}"),
+            format!("64:ff9b::{v4}"),
+        ];
+    };
+    let groups = v6.segments().map(|group| format!("{group:04X}")).join(":");
+    let [.., a, b] = v6.segments();
+    let dotted = Ipv4Addr::from_bits(u32::from(a) << 16 | u32::from(b));
+    let head = v6.segments()[..6].iter().map(|group| format!("{group:x}")).collect::<Vec<_>>();
+    vec![
+        v6.to_string(),
+        v6.to_string().to_uppercase(),
+        groups.clone(),
+        groups + "%eth0",
+        format!("{}:{dotted}", head.join(":")),
+        format!("{v6}%25"),
+    ]
+}
+
+/// Addresses of every kind, many of them near one another.
+fn address() -> impl Strategy<Value = IpAddr> {
+    let v6 = |bits| IpAddr::V6(Ipv6Addr::from_bits(bits));
+    let nets = vec![0x2001_0db8_u128 << 96, 0x2002 << 112, 0xfe80 << 112, 0x64_ff9b << 96, 0];
+    prop_oneof![
+        any::<u32>().prop_map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))),
+        any::<u128>().prop_map(v6),
+        (prop::sample::select(nets), 0_u32..128).prop_map(move |(net, bit)| v6(net ^ (1 << bit))),
+        any::<u32>().prop_map(move |low| v6(0xffff << 32 | u128::from(low))),
+        any::<u32>().prop_map(move |low| v6(0x64_ff9b << 96 | u128::from(low))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn spellings_of_one_client_agree_and_other_clients_differ(
+        one in address(), other in address(), bit in 0_u32..128, prefix in 1_u8..=128,
+    ) {
+        let prefix_bits = Ipv6Prefix::new(prefix.into()).unwrap();
+        let hashed = |text: &str| hashed_as(text.as_bytes(), prefix_bits).as_bytes().to_vec();
+        let expected = hashed(&one.to_string());
+        for spelling in spellings(one) {
+            prop_assert_eq!(&hashed(&spelling), &expected, "{}", spelling);
+        }
+        let near = match one {
+            IpAddr::V4(v4) => IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() ^ (1 << (bit % 32)))),
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() ^ (1 << bit))),
+        };
+        for other in [other, near] {
+            let same = client_bits(one, prefix) == client_bits(other, prefix);
+            prop_assert_eq!(hashed(&other.to_string()) == expected, same, "{} {}", one, other);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_address_is_hashed_as_it_is() {
+    let odd = [
+        "[2001:db8::1]",
+        "2001:db8::1 ",
+        "192.0.2.1%eth0",
+        "192.0.2.1:80",
+        "1.2.3",
+        "::1::",
+        "fe80::1%",
+    ];
+    for text in odd {
+        assert_eq!(hashed_as(text.as_bytes(), Ipv6Prefix::DEFAULT).as_bytes(), text.as_bytes());
     }
 }

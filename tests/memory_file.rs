@@ -46,7 +46,7 @@ fn shm(file: &Path) -> Shm {
 
 fn call(algorithm: Algorithm) -> Call<'static> {
     let limit = Limit::new(3, 31_536_000).unwrap();
-    Call { algorithm, identity: b"a", limit, cost: Cost::ONE }
+    Call { algorithm, identity: b"a", earlier: &[], limit, cost: Cost::ONE }
 }
 
 fn error(file: &Path) -> String {
@@ -100,7 +100,7 @@ fn a_region_that_does_not_fit_is_replaced_with_a_notice_and_goes_on_where_it_is_
         ("damaged header", 16, &[1]),
         ("damaged header", 24, &[0xff; 16]),
         ("damaged header", 64, &[0xff; 8]),
-        ("damaged locks", 4096 + 56, &[0xff; 900]),
+        ("damaged locks", 32_768 + 56, &[0xff; 900]),
     ];
     for (n, (says, at, bytes)) in damage.into_iter().enumerate() {
         let directory = Directory::new(&format!("replaced-{n}"));

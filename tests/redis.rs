@@ -9,11 +9,13 @@ use std::cell::{Cell, RefCell};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rate_limit::core::counter::{self, Counts};
+use rate_limit::core::identity::Key;
 use rate_limit::core::limit::{Algorithm, Cost, Limit};
-use rate_limit::core::time::{Micros, SECOND};
+use rate_limit::core::time::{DAY, Micros, SECOND};
 use rate_limit::store::redis::{ClockMode, Layout, Naming, Options, RedisStore, connection};
 use rate_limit::store::{Call, Store, StoreError};
 use support::conformance::{self, Timed};
+use support::midnight;
 use support::redis::{TIMEOUT, call, everywhere, store};
 use support::server::{Admin, Server};
 
@@ -31,6 +33,37 @@ fn lua_decides_as_the_corpus_says() {
 fn lua_decides_as_the_naive_model() {
     everywhere(|store, _| {
         conformance::decides_as_the_naive_model(store, 150, 0..3_000_000_000 * SECOND);
+    });
+}
+
+/// The identities of two days lie in different slots of a Cluster, so that there, too, each is asked
+/// by itself.
+#[test]
+fn lua_knows_a_client_over_midnight() {
+    everywhere(|store, _| midnight::decides_as_one_unbroken_identity(store, 100, 20_000));
+}
+
+#[test]
+fn the_first_key_that_is_offered_for_a_day_holds_until_it_is_of_no_more_use() {
+    everywhere(|store, server| {
+        let (day, admin) = (20_000, server.admin());
+        let noon = Micros::from(day) * DAY + DAY / 2;
+        let mut salt = |byte: u8, now| store.store.salt(day, &Key::new([byte; 32]), now).unwrap();
+        assert_eq!(*salt(0xff, noon), [0xff; 32], "all bits of all words");
+        assert_eq!(*salt(2, noon), [0xff; 32]);
+        let left = admin.number("PTTL rl:salt:2024-10-04") as u64 * 1_000;
+        let expected = DAY / 2 + 4 * DAY + SECOND;
+        assert!(left <= expected && expected - left < 5 * SECOND, "{left}");
+        admin.say("DEL rl:salt:2024-10-04");
+        assert_eq!(*salt(2, noon), [2; 32]);
+        // A host whose clock is years ahead asks for nothing that stays.
+        admin.say("DEL rl:salt:2024-10-04");
+        salt(3, Micros::MAX >> 1);
+        assert!(admin.number("PTTL rl:salt:2024-10-04") <= 1_000);
+
+        admin.say("SET rl:salt:2024-10-04 short");
+        let error = store.store.salt(day, &Key::new([4; 32]), noon).unwrap_err();
+        assert!(matches!(error, StoreError::Key { .. }), "{error}");
     });
 }
 
@@ -101,7 +134,13 @@ fn lua_divides_as_exactly_as_core() {
                 admin.say("FLUSHALL");
                 admin.say(&format!("SET rl:cnt:n:{} {prev}", index - 1));
                 admin.say(&format!("SET rl:cnt:n:{index} {curr}"));
-                let call = Call { algorithm: Algorithm::Counter, identity: b"n", limit, cost };
+                let call = Call {
+                    algorithm: Algorithm::Counter,
+                    identity: b"n",
+                    earlier: &[],
+                    limit,
+                    cost,
+                };
                 let counts = Counts { curr: curr as u64, prev: prev as u64 };
                 let expected = counter::attempt(counts, limit, cost, elapsed);
                 let verdict = store.borrow_mut().attempt_at(&call, now).unwrap();

@@ -7,11 +7,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rate_limit::clock;
+use rate_limit::core::identity::Key;
 use rate_limit::core::limit::Algorithm;
-use rate_limit::core::time::{Micros, SECOND};
+use rate_limit::core::time::{DAY, Micros, SECOND};
 use rate_limit::store::Store;
 use rate_limit::store::redis::{ClockMode, Dsn, Layout, Naming, Options, RedisStore, connection};
-use support::redis::{Redis, call};
+use support::midnight;
+use support::redis::{Redis, Stamped, call};
 use support::server::Server;
 
 const BOTH: [Algorithm; 2] = [Algorithm::Log, Algorithm::Counter];
@@ -119,6 +121,19 @@ fn a_cluster_limits_whatever_the_identity_is() {
             assert_eq!(store.peek(&call).unwrap().remaining, 3);
         }
     }
+}
+
+#[test]
+#[ignore = "needs a cluster of six servers"]
+fn a_cluster_knows_a_client_over_midnight_and_keeps_the_days_keys() {
+    let cluster = Cluster::start();
+    let mut store = Stamped::new(cluster.store(2 * SECOND));
+    midnight::decides_as_one_unbroken_identity(&mut store, 60, 20_000);
+
+    let (day, now) = (20_000, 20_000 * DAY);
+    let key = store.store.salt(day, &Key::new([1; 32]), now).unwrap();
+    assert_eq!(*key, [1; 32]);
+    assert_eq!(cluster.store(2 * SECOND).salt(day, &Key::new([2; 32]), now).unwrap(), key);
 }
 
 /// While the slot is open at both ends the log's key goes over (`ASK`), then the slot (`MOVED`).

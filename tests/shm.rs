@@ -9,6 +9,7 @@ use rate_limit::core::verdict::Verdict;
 use rate_limit::store::shm::{Region, RegionConfig, Shm};
 use rate_limit::store::{Call, Store, StoreError};
 use support::conformance::{self, Timed};
+use support::midnight;
 
 fn region(size: usize) -> &'static Region {
     Box::leak(Box::new(Region::map(&RegionConfig { size, file: None }).unwrap()))
@@ -18,7 +19,7 @@ fn region(size: usize) -> &'static Region {
 const START: Micros = 1_796_083_200 * SECOND;
 
 fn call(algorithm: Algorithm, identity: &[u8], max: i64) -> Call<'_> {
-    Call { algorithm, identity, limit: Limit::new(max, 60).unwrap(), cost: Cost::ONE }
+    Call { algorithm, identity, earlier: &[], limit: Limit::new(max, 60).unwrap(), cost: Cost::ONE }
 }
 
 struct At(Shm);
@@ -56,7 +57,7 @@ fn algorithm_window_identity_and_namespace_keep_states_apart() {
             [60, 61].into_iter().flat_map(move |seconds| {
                 [&b""[..], b"\0", b"a", b"a\0"].into_iter().map(move |identity| {
                     let limit = Limit::new(1, seconds).unwrap();
-                    Call { algorithm, identity, limit, cost: Cost::ONE }
+                    Call { algorithm, identity, earlier: &[], limit, cost: Cost::ONE }
                 })
             })
         })
@@ -269,4 +270,9 @@ fn lines_of_the_least_used_logs_make_room_for_others() {
     let usage = region.usage();
     assert!(usage.evicted_live > 0 && usage.lines.used <= usage.lines.of, "{usage:?}");
     assert!(!spend(b"exhausted", 10_000, 1).unwrap().allowed);
+}
+
+#[test]
+fn shared_memory_knows_a_client_over_midnight() {
+    midnight::decides_as_one_unbroken_identity(&mut At(region(64 << 20).shm(0)), 1_000, 20_000);
 }

@@ -25,7 +25,7 @@ fn shm() -> Shm {
 
 fn check(algorithm: Algorithm, identity: &[u8]) -> Result<bool, StoreError> {
     let limit = Limit::new(LIMIT, 31_536_000).unwrap();
-    let call = Call { algorithm, identity, limit, cost: Cost::ONE };
+    let call = Call { algorithm, identity, earlier: &[], limit, cost: Cost::ONE };
     Ok(shm().attempt(&call)?.allowed)
 }
 
@@ -71,7 +71,13 @@ fn a_call_that_a_signal_interrupts_may_be_entered_again() {
         outcome[0].store(ADMITTED.load(Relaxed), Relaxed);
         outcome[1].store(IN_USE.load(Relaxed), Relaxed);
         let limit = Limit::new(LIMIT, 31_536_000).unwrap();
-        let call = Call { algorithm: Algorithm::Log, identity: b"one", limit, cost: Cost::ONE };
+        let call = Call {
+            algorithm: Algorithm::Log,
+            identity: b"one",
+            earlier: &[],
+            limit,
+            cost: Cost::ONE,
+        };
         outcome[2].store(u64::from(shm().peek(&call).unwrap().remaining), Relaxed);
     });
     assert!(child.ended_well());

@@ -86,30 +86,28 @@ provide_rust() {
 }
 
 install_packages() {
-    local package own=() newer=()
+    local package packages=() release=()
     has apt-get || die "install these first; the names are those of Debian's packages: $*"
     for package in "$@"; do
         case $package in
-        rustup) has rustup || newer+=("$package") ;;
+        rustup) has rustup || packages+=("$package") ;;
         rust-clippy | rustfmt) # of a toolchain by rustup, and in conflict with its package
-            has rustup || [[ " $* " == *" rustup "* ]] || own+=("$package")
+            has rustup || [[ " $* " == *" rustup "* ]] || packages+=("$package")
             ;;
-        lib*php8.4* | nodejs | npm | php* | valkey*) newer+=("$package") ;;
-        *) own+=("$package") ;;
+        *) packages+=("$package") ;;
         esac
     done
-    [ ${#own[@]} -gt 0 ] || [ ${#newer[@]} -gt 0 ] || return 0
+    [ ${#packages[@]} -gt 0 ] || return 0
     as_root true # where sudo asks for a password, it does so here, outside a step
     step "apt-get update" apt_get update
     if is_debian_12; then
         add_debian_13
-        [ ${#own[@]} -eq 0 ] || install_now "${own[@]}"
-        [ ${#newer[@]} -eq 0 ] || install_now -t trixie "${newer[@]}"
-    else
-        apt-cache show php8.4-cli >/dev/null 2>&1 || die "this release has no package of PHP 8.4:" \
-            "Debian 12 or later, Ubuntu 25.04 or later, or install PHP 8.4 first (missing: $*)"
-        install_now "${own[@]}" "${newer[@]}"
+        release=(-t trixie)
+    elif ! apt-cache show php8.4-cli >/dev/null 2>&1; then
+        die "this release has no package of PHP 8.4: Debian 12 or later, Ubuntu 25.04 or later," \
+            "or install PHP 8.4 first (missing: $*)"
     fi
+    install_now "${release[@]}" "${packages[@]}"
     hash -r
 }
 
@@ -134,7 +132,8 @@ apt_sources() { apt-get indextargets --format "\$(CODENAME) \$(COMPONENT) \$(REP
 # Asked of the sources: Debian 13's base-files, which PHP's packages bring, changes /etc/os-release.
 is_debian_12() { apt_sources | grep '^bookworm main ' >/dev/null; }
 
-# PHP 8.4 is in Debian 13. At priority 100 nothing comes from there that was not asked for by -t.
+# PHP 8.4 is in Debian 13. At priority 100 nothing comes from there that was not asked for by -t. All
+# that is missing does: PHP brings Debian 13's libc, with which some packages of Debian 12 do not go.
 add_debian_13() {
     local mirror list=/etc/apt/sources.list.d/rate_limit-trixie.list
     ! apt_sources | grep '^trixie main ' >/dev/null || return 0

@@ -30,6 +30,29 @@ pub struct Counts {
     pub prev: u64,
 }
 
+impl Counts {
+    /// The same units as of `windows` windows later.
+    #[must_use]
+    #[inline]
+    pub fn moved(self, windows: u64) -> Self {
+        match windows {
+            0 => self,
+            1 => Self { prev: self.curr, curr: 0 },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// What two identities of one client have used together, as of one window.
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self { curr: self.curr + other.curr, prev: self.prev + other.prev }
+    }
+}
+
 /// Where an instant lies among the windows that start at multiples of `W` since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -73,7 +96,7 @@ pub fn admits(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> bool
 /// The verdict of an attempt that found `counts`. When it allows, the store must have added the
 /// cost to `curr` in the same atomic step.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn attempt(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
     let used = estimate(counts, limit, elapsed);
     if !fits(limit, used, cost) {
@@ -92,7 +115,7 @@ pub fn peek(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Verdic
 }
 
 /// The verdict about a state of which `used`, its estimate, is known.
-#[inline]
+#[inline(always)]
 fn seen(counts: Counts, used: u64, limit: Limit, cost: Cost, elapsed: Micros) -> Verdict {
     let until = |target| least_wait(counts, limit, elapsed, target);
     let allowed = fits(limit, used, cost);

@@ -4,18 +4,25 @@
 //! identity = first 24 hex digits of HMAC-SHA256(key: salt, message: ip '|' UTC date Y-m-d) ':' endpoint
 //! ```
 //!
-//! Any spelling of one address gives one identity. An IPv4-mapped IPv6 address (`::ffff:a.b.c.d`,
-//! RFC 4291 2.5.5.2) is its IPv4 address. Any other IPv6 address counts as its network, since one
-//! subscriber is given a whole /64 (RFC 6177) and could otherwise be 2^64 clients; a zone (`%eth0`,
-//! RFC 4007) says where a packet came in and not who sent it, and is left out. What is not an
-//! address in strict notation is used as it is.
+//! Any spelling of one address gives one identity.
+//!
+//! | address | counts as | because |
+//! |---|---|---|
+//! | IPv4 | itself | |
+//! | `::ffff:192.0.2.1`, IPv4-mapped (RFC 4291 2.5.5.2) | 192.0.2.1 | it is that address |
+//! | `64:ff9b::192.0.2.1`, NAT64 (RFC 6052 2.1) | 192.0.2.1 | one /64 holds all IPv4 clients |
+//! | `2002:c000:201::1`, 6to4 (RFC 3056) | its network | its owner has a /48, as many others have |
+//! | `fe80::1%eth0`, with a zone (RFC 4007) | the same without | a zone is where it came in, not who sent it |
+//! | any other IPv6 | its network, /64 | a subscriber has a whole /64 (RFC 6177), which is 2^64 addresses |
+//! | what is not an address in strict notation | itself | |
 
-use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
+use super::spelling::{HEX, Spelling};
 use super::time::{Micros, utc_date};
 
 /// Hex digits of the hash that an identity keeps: 96 bits.
@@ -23,6 +30,9 @@ pub const DIGITS: usize = 24;
 
 /// Below this length, in bytes, a salt is worth a warning.
 pub const SHORT_SALT: usize = 16;
+
+/// A key that was made at random. Wiped when dropped.
+pub type Key = Zeroizing<[u8; 32]>;
 
 /// A salt, prepared: the two keyed blocks of HMAC are hashed once and not for each identity.
 #[derive(Clone)]
@@ -60,27 +70,49 @@ impl Salt {
         Self(Hmac::new_from_slice(salt).expect("HMAC takes a key of any length"))
     }
 
-    /// The part of the identity before the colon, for a client seen at `now`.
+    /// The part of the identity before the colon, for a client ([`hashed_as`]) seen at `now`.
     #[must_use]
-    pub fn hash(&self, ip: &[u8], now: Micros, prefix: Ipv6Prefix) -> [u8; DIGITS] {
+    pub fn hash(&self, client: &[u8], now: Micros) -> [u8; DIGITS] {
         let mut mac = self.0.clone();
-        match client(ip, prefix) {
-            Some(client) => mac.update(spelled(client, prefix).as_bytes()),
-            None => mac.update(ip),
-        }
+        mac.update(client);
         mac.update(b"|");
         mac.update(&utc_date(now));
         hex(&mac.finalize().into_bytes())
     }
 
-    /// The whole identity of a client seen at `now`, for `endpoint` (any bytes).
+    /// The whole identity of a client ([`hashed_as`]) seen at `now`, for `endpoint` (any bytes).
     #[must_use]
-    pub fn identity(&self, ip: &[u8], endpoint: &[u8], now: Micros, prefix: Ipv6Prefix) -> Vec<u8> {
-        let mut identity = Vec::with_capacity(DIGITS + 1 + endpoint.len());
-        identity.extend_from_slice(&self.hash(ip, now, prefix));
-        identity.push(b':');
-        identity.extend_from_slice(endpoint);
-        identity
+    pub fn identity(&self, client: &[u8], endpoint: &[u8], now: Micros) -> Vec<u8> {
+        [&self.hash(client, now), &b":"[..], endpoint].concat()
+    }
+}
+
+/// What is hashed for an `ip`: the one spelling of its client, or itself if it is not an address.
+pub enum Hashed<'a> {
+    /// An address.
+    Client(Spelling),
+    /// Anything else.
+    AsItIs(&'a [u8]),
+}
+
+impl Hashed<'_> {
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Client(spelling) => spelling.as_bytes(),
+            Self::AsItIs(ip) => ip,
+        }
+    }
+}
+
+/// See [`Hashed`].
+#[must_use]
+pub fn hashed_as(ip: &[u8], prefix: Ipv6Prefix) -> Hashed<'_> {
+    match client(ip, prefix) {
+        // IPv4 has one strict spelling, so that where there is no colon this is it.
+        Some(client) if ip.contains(&b':') => Hashed::Client(spelled(client, prefix)),
+        _ => Hashed::AsItIs(ip),
     }
 }
 
@@ -97,57 +129,37 @@ pub fn client(ip: &[u8], prefix: Ipv6Prefix) -> Option<IpAddr> {
 /// The one spelling of a [`client`]: what is hashed.
 #[must_use]
 pub fn spelled(client: IpAddr, prefix: Ipv6Prefix) -> Spelling {
-    let mut text = Spelling { bytes: [0; 48], length: 0 };
-    match client {
-        IpAddr::V6(network) if prefix.0 < 128 => write!(text, "{network}/{}", prefix.0),
-        address => write!(text, "{address}"),
-    }
-    .expect("the longest spelling fits");
-    text
+    Spelling::of(client, prefix.0)
 }
 
-/// Reads an address in strict notation, IPv4-mapped as IPv4, a zone left out.
+/// The prefix of NAT64, of 96 bits.
+const NAT64: u128 = 0x0064_ff9b << 96;
+
+/// Reads an address in strict notation, one that carries an IPv4 client's as that, a zone left out.
 fn parse(ip: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(ip).ok()?;
-    let address = text.parse().ok().or_else(|| match text.split_once('%')? {
-        (_, "") => None,
-        (address, _) => address.parse().ok().map(IpAddr::V6),
-    })?;
-    Some(address.to_canonical())
-}
-
-fn hex(bytes: &[u8]) -> [u8; DIGITS] {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    std::array::from_fn(|i| {
-        let byte = bytes[i / 2];
-        HEX[usize::from(if i % 2 == 0 { byte >> 4 } else { byte & 15 })]
+    if !ip.contains(&b':') {
+        return text.parse().ok().map(IpAddr::V4);
+    }
+    let address: Ipv6Addr = match text.split_once('%') {
+        Some((_, "")) => return None,
+        Some((address, _)) => address.parse().ok()?,
+        None => text.parse().ok()?,
+    };
+    Some(match address.to_canonical() {
+        IpAddr::V6(v6) if v6.to_bits() >> 32 == NAT64 >> 32 => {
+            IpAddr::V4(Ipv4Addr::from_bits(v6.to_bits() as u32))
+        }
+        address => address,
     })
 }
 
-/// An address as text, on the stack: the longest is 39 digits and colons, and `/127`.
-pub struct Spelling {
-    bytes: [u8; 48],
-    length: usize,
-}
-
-impl Spelling {
-    /// The text, in ASCII.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+fn hex(bytes: &[u8]) -> [u8; DIGITS] {
+    let mut digits = [0; DIGITS];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
     }
-}
-
-impl std::fmt::Write for Spelling {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let end = self.length + text.len();
-        self.bytes
-            .get_mut(self.length..end)
-            .ok_or(std::fmt::Error)?
-            .copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
-    }
+    digits
 }
 
 #[cfg(test)]

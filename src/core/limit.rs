@@ -72,6 +72,12 @@ impl Limit {
         })
     }
 
+    /// The same window with another number of units, at most [`MAX_LIMIT`].
+    #[must_use]
+    pub(super) fn with_max(self, max: u32) -> Self {
+        Self { max: max.min(MAX_LIMIT), ..self }
+    }
+
     /// Units that any one window may hold.
     #[must_use]
     pub fn max(self) -> u32 {

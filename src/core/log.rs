@@ -93,6 +93,64 @@ pub fn peek(facts: Facts, limit: Limit, cost: Cost, now: Micros) -> Verdict {
     }
 }
 
+/// The facts about a client whose entries lie in several logs, each older than the next: those of
+/// its earlier identities, and its `own`. See [`super::midnight`].
+///
+/// An entry of `own` that blocks is the same with and without older entries before it. For an older
+/// one, `nth` reads the time of the `n`-th oldest entry that counts of `earlier[log]`; it is called only
+/// for a denied call that costs more than one unit, or whose limit was lowered.
+///
+/// # Errors
+/// Those of `nth`.
+pub fn join<E>(
+    earlier: &[Facts],
+    own: Facts,
+    limit: Limit,
+    cost: Cost,
+    nth: impl FnOnce(usize, u64) -> Result<Micros, E>,
+) -> Result<Facts, E> {
+    let before = used(earlier);
+    if before == 0 {
+        return Ok(own);
+    }
+    let logs = || earlier.iter().chain([&own]).filter(|facts| facts.used > 0);
+    let oldest = logs().map(|facts| facts.oldest).min().unwrap_or(own.oldest);
+    let newest = logs().map(|facts| facts.newest).max().unwrap_or(own.newest);
+    let used = before + own.used;
+    let blocking = match blocking(limit, used, cost) {
+        None => 0,
+        Some(1) => oldest,
+        Some(n) if n > before => own.blocking,
+        Some(n) => {
+            let (log, n) = place(earlier, n);
+            nth(log, n)?
+        }
+    };
+    Ok(Facts { used, oldest, newest, blocking })
+}
+
+/// Entries that count in all of `logs`.
+#[must_use]
+pub fn used(logs: &[Facts]) -> u64 {
+    logs.iter().map(|facts| facts.used).sum()
+}
+
+/// In which of `logs` the `n`-th oldest entry of all lies, and which it is there, from 1.
+fn place(logs: &[Facts], mut n: u64) -> (usize, u64) {
+    let mut log = 0;
+    while n > logs[log].used {
+        n -= logs[log].used;
+        log += 1;
+    }
+    (log, n)
+}
+
+/// A limit at which the `n`-th oldest of `used` entries is what blocks a call of cost 1.
+#[must_use]
+pub fn blocked_by(limit: Limit, used: u64, n: u64) -> Limit {
+    limit.with_max((used + 1).saturating_sub(n) as u32) // a log has fewer than 2^32 entries
+}
+
 /// How long after `now` an entry recorded at `entry` stops counting.
 fn until_leaves(entry: Micros, limit: Limit, now: Micros) -> Micros {
     (entry + limit.window()).saturating_sub(now)

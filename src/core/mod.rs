@@ -8,5 +8,7 @@ pub mod counter;
 pub mod identity;
 pub mod limit;
 pub mod log;
+pub mod midnight;
+pub mod spelling;
 pub mod time;
 pub mod verdict;

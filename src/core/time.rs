@@ -8,8 +8,17 @@ pub type Micros = u64;
 /// Microseconds in a second.
 pub const SECOND: Micros = 1_000_000;
 
-/// Seconds in a day; UTC as Unix counts it has no leap seconds.
-const DAY_SECONDS: u64 = 86_400;
+/// Microseconds in a day; UTC as Unix counts it has no leap seconds.
+pub const DAY: Micros = 86_400 * SECOND;
+
+/// A UTC day, counted from 1 January 1970.
+pub type Day = u32;
+
+/// The day that holds `at`.
+#[must_use]
+pub fn day(at: Micros) -> Day {
+    (at / DAY) as Day // 2^64 microseconds are 2^28 days
+}
 
 /// The UTC calendar date of an instant as `Y-m-d`, for years 1970 to 9999.
 ///
@@ -17,7 +26,7 @@ const DAY_SECONDS: u64 = 86_400;
 /// that begin on 1 March, so that the leap day is the last day of a year.
 #[must_use]
 pub fn utc_date(at: Micros) -> [u8; 10] {
-    let days = at / SECOND / DAY_SECONDS;
+    let days = at / DAY;
     let since_era_zero = days + 719_468; // days from 0000-03-01 to 1970-01-01
     let era = since_era_zero / 146_097;
     let day_of_era = since_era_zero % 146_097;
@@ -46,7 +55,7 @@ pub fn utc_date(at: Micros) -> [u8; 10] {
 
 #[cfg(test)]
 mod tests {
-    use super::{DAY_SECONDS, SECOND, utc_date};
+    use super::{DAY, SECOND, utc_date};
 
     fn date(seconds: u64) -> String {
         String::from_utf8(utc_date(seconds * SECOND).to_vec()).unwrap()
@@ -72,7 +81,7 @@ mod tests {
     fn every_day_follows_the_day_before() {
         let (mut year, mut month, mut day) = (1970, 1, 1);
         for days in 0..100_000 {
-            assert_eq!(date(days * DAY_SECONDS), format!("{year:04}-{month:02}-{day:02}"));
+            assert_eq!(date(days * (DAY / SECOND)), format!("{year:04}-{month:02}-{day:02}"));
             let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
             let length = match month {
                 2 => 28 + i32::from(leap),

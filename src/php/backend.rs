@@ -1,6 +1,7 @@
 //! From the first argument of a limiter to the store that it stands for.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
 use ext_php_rs::types::Zval;
@@ -8,18 +9,19 @@ use ext_php_rs::types::Zval;
 use super::call::{Args, wrong_class};
 use super::client::{Client, Through};
 use super::memory::Memory;
-use super::object::{self, Kind, call};
+use super::object::{self, Kind};
 use super::phpredis::{self, Handed};
 use super::servers;
 use super::zend::Thrown;
 use super::{exceptions, log, settings, settings_text};
 use crate::clock;
-use crate::core::time::Micros;
+use crate::core::identity::Key;
+use crate::core::time::{Day, Micros};
 use crate::core::verdict::Verdict;
-use crate::limiter::Remote;
+use crate::limiter::{OnFailure, Remote};
 use crate::store::redis::{
-    ClockMode, Dsn, DsnError, Endpoint, Known, Naming, Options, RedisStore, SharedConnection,
-    Transport, connection,
+    ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection, Transport,
+    connection,
 };
 use crate::store::shm::{Asked, ClockSeen, Shm};
 use crate::store::{Call, Owed, Store, StoreError};
@@ -35,9 +37,7 @@ pub enum Backend {
     /// A server, over the extension's own connection.
     Server {
         store: Box<RefCell<RedisStore<SharedConnection>>>,
-        endpoint: String,
-        /// Stands for server, credentials and prefix. See [`crate::store::Host`].
-        scope: u64,
+        on: Rc<servers::Store>,
         /// The `Redis` whose server it is, if it was handed one.
         redis: Option<Zval>,
     },
@@ -72,50 +72,56 @@ impl<'a> First<'a> {
 
 impl Backend {
     /// The store that the first argument stands for.
-    pub fn open(first: First<'_>) -> Result<Self, Thrown> {
+    pub fn open(first: First<'_>, on_failure: OnFailure) -> Result<Self, Thrown> {
         match first {
-            First::Setting => {
-                Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
-            }
+            First::Setting => Self::of_setting(),
             First::Text(text) => Self::from_text(text, "$redis"),
-            First::Object(object, kind) => Self::from_object(object, kind),
+            First::Object(object, kind) => Self::from_object(object, kind, on_failure),
         }
     }
 
+    /// The store that `rate_limit.store` names.
+    pub fn of_setting() -> Result<Self, Thrown> {
+        Self::from_text(&settings::text(c"rate_limit.store"), "rate_limit.store")
+    }
+
     fn from_text(text: &[u8], name: &str) -> Result<Self, Thrown> {
-        if text == b"memory://" {
-            return Memory::required().map(Self::Memory);
-        }
         let refuse = |why: &dyn std::fmt::Display| {
             let shown = settings_text::without_secrets(text);
             exceptions::config(&format!("{name} = \"{shown}\" {why}"))
         };
-        let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
-        let dsn = Dsn::parse(text).map_err(|error| match error {
-            DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
-            _ => refuse(&error),
+        match text.strip_prefix(b"memory://") {
+            Some(b"") => return Memory::required().map(Self::Memory),
+            Some(_) => return Err(refuse(&"must end there: memory:// takes nothing after it")),
+            None => {}
+        }
+        let store = servers::Store::of(text, || {
+            let text = std::str::from_utf8(text).map_err(|_| refuse(&"must be UTF-8"))?;
+            let dsn = Dsn::parse(text).map_err(|error| match error {
+                DsnError::Scheme => refuse(&format_args!("{error}, or be memory://")),
+                _ => refuse(&error),
+            })?;
+            Ok(servers::Store::new(dsn.endpoint, dsn.prefix))
         })?;
-        Ok(Self::server(&dsn.endpoint, dsn.prefix, None))
+        Ok(Self::server(store, None))
     }
 
-    fn from_object(object: Zval, kind: Kind) -> Result<Self, Thrown> {
+    fn from_object(object: Zval, kind: Kind, on_failure: OnFailure) -> Result<Self, Thrown> {
         if object::is_plain_redis(&object)
-            && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object)?
+            && let Handed::Endpoint(endpoint, prefix) = phpredis::read(&object, on_failure)?
         {
-            return Ok(Self::server(&endpoint, prefix, Some(object)));
+            return Ok(Self::server(servers::Store::new(endpoint, prefix), Some(object)));
         }
         Ok(Self::Client(Box::new(Client::of(object, kind)?)))
     }
 
-    fn server(endpoint: &Endpoint, prefix: Vec<u8>, redis: Option<Zval>) -> Self {
-        let cluster = matches!(endpoint.server, crate::store::redis::Server::Cluster(_));
-        let options = Options { timeout: settings::timeout() };
-        let scope = servers::scope(&(endpoint, &prefix));
-        let (connection, endpoint) = (connection(endpoint, options), endpoint.to_string());
-        servers::clock(&endpoint, || connection.clock());
-        let naming = Naming { prefix, cluster, layout: settings::log_layout() };
-        let store = RedisStore::new(connection, naming, settings::clock());
-        Self::Server { store: Box::new(RefCell::new(store)), endpoint, scope, redis }
+    fn server(on: Rc<servers::Store>, redis: Option<Zval>) -> Self {
+        let cluster = matches!(on.endpoint.server, crate::store::redis::Server::Cluster(_));
+        let connection = connection(&on.endpoint, Options { timeout: settings::timeout() });
+        servers::clock(&on.name, || connection.clock());
+        let naming = Naming { prefix: on.prefix.clone(), cluster, layout: settings::log_layout() };
+        let store = Box::new(RefCell::new(RedisStore::new(connection, naming, settings::clock())));
+        Self::Server { store, on, redis }
     }
 
     /// What is known of this store where it is not this host's memory.
@@ -123,7 +129,7 @@ impl Backend {
     pub fn remote(&self) -> Option<Remote<'_>> {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
-            Self::Server { endpoint, scope, .. } => (endpoint.as_str(), *scope),
+            Self::Server { on, .. } => (on.name.as_str(), on.scope),
             Self::Client(client) => (client.endpoint(), client.scope()),
         };
         let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
@@ -154,6 +160,17 @@ impl Backend {
         match self {
             Self::Client(client) => client.take_cause(),
             _ => None,
+        }
+    }
+
+    /// The key of a day that all hosts share on this server. See [`RedisStore::salt`].
+    pub fn salt(&self, day: Day, offered: &Key) -> Result<Key, StoreError> {
+        match self {
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
+                Ok(mut store) => store.salt(day, offered, clock::wall()),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
+            },
+            _ => unreachable!("rate_limit.store is no client object, and memory has no keys"),
         }
     }
 
@@ -205,9 +222,9 @@ impl Backend {
     ) -> Result<R, StoreError> {
         match self {
             Self::Memory(shared) => ask(&mut { *shared }),
-            Self::Server { store, endpoint, .. } => match store.try_borrow_mut() {
+            Self::Server { store, on, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => ask(&mut *store),
-                Err(_) => Err(StoreError::InUse { endpoint: endpoint.clone() }),
+                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
             },
             Self::Client(client) => {
                 let naming = Naming {
@@ -226,7 +243,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.attempt(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.attempt(call).map_err(logged),
             _ => self.ask_server(|store| store.attempt(call)),
         }
     }
@@ -234,7 +251,7 @@ impl Store for &Backend {
     #[inline(always)]
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         match **self {
-            Backend::Memory(mut shared) => shared.peek(call).inspect_err(log::failure),
+            Backend::Memory(mut shared) => shared.peek(call).map_err(logged),
             _ => self.ask_server(|store| store.peek(call)),
         }
     }
@@ -259,12 +276,19 @@ impl Store for &Backend {
     }
 }
 
+#[cold]
+fn logged(error: StoreError) -> StoreError {
+    log::failure(&error);
+    error
+}
+
 fn ask_mode(object: &Zval, backend: &Backend) -> Result<(), Thrown> {
     if matches!(backend, Backend::Client(client) if client.kind() == Kind::Predis) {
         return Ok(());
     }
-    match call(object, "getMode", vec![])?.long() {
-        None | Some(0) => Ok(()), // Redis::ATOMIC
+    let mode = object::ask(object, "getMode", vec![])?;
+    match mode.as_ref().and_then(Zval::long) {
+        None | Some(0) => Ok(()), // Redis::ATOMIC, or no connection to have one on
         Some(_) => Err(exceptions::config(
             "$redis has a transaction or pipeline open: a limiter needs its answer at once, so \
              check before multi() or after exec()",

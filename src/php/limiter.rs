@@ -7,7 +7,7 @@ use super::call::{Args, Return, value_error, wrong_class};
 use super::limiter_class::{algorithm, bind, bound, name};
 use super::memory::Memory;
 use super::zend::{self, Thrown};
-use super::{answer, enums, exceptions, settings, verdict};
+use super::{answer, enums, exceptions, identity, settings, verdict};
 use crate::core::limit::{Algorithm, Cost, Limit, LimitError};
 use crate::core::time::Micros;
 use crate::limiter::{Decision, Limiter, Mode, OnFailure};
@@ -43,15 +43,15 @@ pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
         _ => value_error(2, error),
     })?;
     let algorithm = algorithm(object);
-    let backend = Backend::open(first)?;
-    if let Backend::Memory(shared) = &backend {
-        shared.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
-    }
-    let retry_interval = settings::retry_interval();
+    let backend = Backend::open(first, on_failure)?;
     let memory = Memory::now();
     if let Some(shm) = memory.shm() {
+        if matches!(backend, Backend::Memory(_)) || on_failure == OnFailure::Memory {
+            shm.room_for(algorithm, limit).map_err(|error| exceptions::store(&error, None))?;
+        }
         tally::attach(shm);
     }
+    let retry_interval = settings::retry_interval();
     let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval, mode };
     bind(object, bound)
 }
@@ -85,7 +85,7 @@ pub fn attempt(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
 /// `peek(string $identity, int $cost = 1): Verdict`
 pub fn peek(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     let (bound, identity, cost) = question(args)?;
-    let decision = bound.decide(|limiter| limiter.peek(identity, cost))?;
+    let decision = bound.decide(identity, |limiter| limiter.peek(identity, cost))?;
     out.set(verdict::object(&decision, bound.limit));
     Ok(())
 }
@@ -94,7 +94,7 @@ pub fn peek(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
 pub fn reset(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
     args.expect(1, 1)?;
     let identity = args.string(1)?;
-    this(args)?.decide(|limiter| limiter.reset(identity))
+    this(args)?.decide(identity, |limiter| limiter.reset(identity))
 }
 
 fn question<'a>(args: &mut Args<'a>) -> Result<(&'a Bound, &'a [u8], Cost), Thrown> {
@@ -109,7 +109,10 @@ impl Bound {
     /// Decides, and counts the decision.
     #[inline(always)]
     fn attempt(&self, identity: &[u8], cost: Cost) -> Result<Decision, Thrown> {
-        let decision = self.decide(|limiter| limiter.attempt(identity, cost))?;
+        self.backend.not_in_transaction()?;
+        let earlier = identity::earlier(identity, self.algorithm, self.limit)?;
+        let answer = self.limiter(&earlier).attempt(identity, cost);
+        let decision = self.shown(answer)?;
         if tally::count(self.algorithm, &decision) {
             self.sample(identity, cost, &decision);
         }
@@ -119,28 +122,41 @@ impl Bound {
     #[inline(never)]
     fn sample(&self, identity: &[u8], cost: Cost, decision: &Decision) {
         let Some(shm) = self.memory.shm() else { return };
-        let call = Call { algorithm: self.algorithm, identity, limit: self.limit, cost };
+        let (algorithm, limit) = (self.algorithm, self.limit);
+        let call = Call { algorithm, identity, earlier: &[], limit, cost };
         let remote = !matches!(self.backend, Backend::Memory(_));
         shm.sample(&call, Outcome::of(decision) != Outcome::Allowed, remote);
     }
 
     /// Asks the limiter, and lets a failure become an exception.
-    #[inline(always)]
     fn decide<R>(
         &self,
+        identity: &[u8],
         ask: impl FnOnce(&mut Limiter<'_, &Backend, &Memory>) -> Result<R, StoreError>,
     ) -> Result<R, Thrown> {
         self.backend.not_in_transaction()?;
-        let answer = ask(&mut Limiter {
+        let earlier = identity::earlier(identity, self.algorithm, self.limit)?;
+        let answer = ask(&mut self.limiter(&earlier));
+        self.shown(answer)
+    }
+
+    #[inline(always)]
+    fn limiter<'a>(&'a self, earlier: &'a [Vec<u8>]) -> Limiter<'a, &'a Backend, &'a Memory> {
+        Limiter {
             store: &self.backend,
             memory: &self.memory,
             remote: self.backend.remote(),
             algorithm: self.algorithm,
             limit: self.limit,
+            earlier,
             on_failure: self.on_failure,
             retry_interval: self.retry_interval,
             mode: self.mode,
-        });
+        }
+    }
+
+    #[inline(always)]
+    fn shown<R>(&self, answer: Result<R, StoreError>) -> Result<R, Thrown> {
         let cause = self.backend.take_cause();
         if self.backend.runs_php() {
             zend::thrown()?; // an Error in the client's code, which no policy answers

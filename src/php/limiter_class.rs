@@ -1,12 +1,13 @@
 //! `SlidingWindowLog`, `SlidingWindowCounter` and `RateLimit\Limiter` as PHP sees them: signatures,
 //! registration, and how their objects are made and freed.
 
+use std::ffi::c_int;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::OnceLock;
 
 use ext_php_rs::ffi::{
-    HashTable, ZEND_ACC_ABSTRACT, ZEND_ACC_FINAL, ZEND_ACC_NO_DYNAMIC_PROPERTIES,
+    HashTable, IS_OBJECT, ZEND_ACC_ABSTRACT, ZEND_ACC_FINAL, ZEND_ACC_NO_DYNAMIC_PROPERTIES,
     ZEND_ACC_NOT_SERIALIZABLE, ZEND_ACC_PUBLIC, ext_php_rs_zend_object_alloc,
     object_properties_init, std_object_handlers, zend_class_entry, zend_do_implement_interface,
     zend_function_entry, zend_internal_arg_info, zend_object, zend_object_handlers,
@@ -19,6 +20,7 @@ use super::answer;
 use super::call::{This, native};
 use super::exceptions;
 use super::limiter::{self, Bound};
+use super::value;
 use super::zend::{
     self, Class, END, MAY_BE_ARRAY, MAY_BE_BOOL, MAY_BE_LONG, MAY_BE_NULL, MAY_BE_STRING,
     MAY_BE_VOID, Thrown, classes, plain,
@@ -142,6 +144,7 @@ fn handlers() -> &'static zend_object_handlers {
         free_obj: Some(free),
         clone_obj: None,
         get_gc: Some(get_gc),
+        compare: Some(compare),
         // SAFETY: the engine's own table, which is constant.
         ..unsafe { std_object_handlers }
     })
@@ -171,6 +174,19 @@ unsafe extern "C" fn free(object: *mut zend_object) {
     drop(taken);
     // SAFETY: as above; the engine frees the allocation itself.
     unsafe { zend_object_std_dtor(object) };
+}
+
+/// Two limiters are not equal, though PHP sees no property in which they differ.
+unsafe extern "C" fn compare(one: *mut zval, other: *mut zval) -> c_int {
+    const UNCOMPARABLE: c_int = 1; // ZEND_UNCOMPARABLE of zend_operators.h
+    // SAFETY: the engine passes two live values, of which one is a limiter.
+    let both = [one, other].map(|value| unsafe { &*value }).map(value::kind) == [IS_OBJECT; 2];
+    // SAFETY: the engine's own table, which is constant.
+    match unsafe { std_object_handlers }.compare {
+        // SAFETY: passed on as they came: an object and what is none.
+        Some(compare) if !both => unsafe { compare(one, other) },
+        _ => UNCOMPARABLE,
+    }
 }
 
 /// Shows the client object to the garbage collector, since it may lead back to this one.

@@ -44,9 +44,10 @@ pub fn request_begins() {
 pub fn failure(error: &StoreError) {
     let once = match error {
         StoreError::Key { endpoint, .. } => Some(format!("key {endpoint}")),
-        StoreError::Busy { .. } | StoreError::Full | StoreError::LogTooLarge { .. } => {
-            Some("memory://".to_owned())
-        }
+        StoreError::Busy { .. }
+        | StoreError::Overtaken
+        | StoreError::Full
+        | StoreError::LogTooLarge { .. } => Some("memory://".to_owned()),
         _ => None,
     };
     if once.is_none_or(first) {

@@ -7,13 +7,11 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use sha2::{Digest, Sha256};
-
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::shm::{Flags, Region, RegionConfig, Shm, watch_forks};
+use crate::store::shm::{self, Flags, KeyRing, Region, RegionConfig, Shm, watch_forks};
 use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
 
 /// What this process and its children share.
@@ -22,6 +20,8 @@ struct Shared {
     region: Result<Region, String>,
     /// What was said already.
     said: Option<Flags>,
+    /// The managed keys.
+    keys: Option<KeyRing>,
     /// The process that mapped it.
     owner: u32,
 }
@@ -49,7 +49,8 @@ pub fn map() {
         Ok(region) => region.notice().into_iter().for_each(log::warn),
         Err(error) => log::warn(error),
     }
-    let shared = Shared { region, said: Flags::map().ok(), owner: std::process::id() };
+    let (said, keys) = (Flags::map().ok(), KeyRing::map().ok());
+    let shared = Shared { region, said, keys, owner: std::process::id() };
     SHARED.store(Box::into_raw(Box::new(shared)), Relaxed);
 }
 
@@ -95,6 +96,12 @@ fn is_inherited() -> bool {
 pub fn first(notice: Notice) -> bool {
     let said = shared().and_then(|shared| shared.said.as_ref());
     said.is_none_or(|said| said.first(notice as u32))
+}
+
+/// The keys that this process shares with its parent's other children, unless the system gave no
+/// memory for them.
+pub fn key_ring() -> Option<&'static KeyRing> {
+    shared()?.keys.as_ref()
 }
 
 /// This host's shared memory as a store, in the namespace that holds now.
@@ -194,14 +201,8 @@ impl Host for &Memory {
 
 /// `rate_limit.namespace`, by default the effective user id: that of the worker, which may differ
 /// from the one that mapped the region.
-fn namespace() -> u64 {
-    let name = settings::text(c"rate_limit.namespace");
-    let digest = if name.is_empty() {
-        // SAFETY: always succeeds.
-        let user = unsafe { libc::geteuid() };
-        Sha256::digest(format!("user {user}"))
-    } else {
-        Sha256::digest([b"name ", name.as_slice()].concat())
-    };
-    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+pub fn namespace() -> u64 {
+    // SAFETY: always succeeds.
+    let user = unsafe { libc::geteuid() };
+    shm::namespace(&settings::text(c"rate_limit.namespace"), user)
 }

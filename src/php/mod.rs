@@ -8,6 +8,7 @@ mod answer;
 mod backend;
 mod call;
 mod client;
+mod day_keys;
 mod enums;
 mod exceptions;
 #[cfg(feature = "frozen-clock")]
@@ -21,6 +22,7 @@ mod metrics;
 mod module;
 mod object;
 mod phpredis;
+mod salt;
 mod servers;
 mod settings;
 mod settings_text;

@@ -9,7 +9,8 @@ use ext_php_rs::ffi::{
 
 use super::zend::{END, zend_unregister_ini_entries_ex};
 use super::{
-    enums, exceptions, identity, limiter_class, log, memory, metrics, settings, status, verdict,
+    enums, exceptions, identity, limiter_class, log, memory, metrics, salt, settings, status,
+    verdict,
 };
 use crate::store::redis;
 use crate::tally;
@@ -68,7 +69,7 @@ fn entry() -> zend_module_entry {
 unsafe extern "C" fn startup(type_: c_int, number: c_int) -> c_int {
     let started = catch_unwind(|| {
         settings::register(number, type_);
-        identity::prepare();
+        salt::prepare();
         redis::prepare();
         exceptions::register();
         enums::register();
@@ -85,7 +86,11 @@ unsafe extern "C" fn request_startup(_: c_int, _: c_int) -> c_int {
 
 /// Under LiteSpeed perhaps inside a signal handler.
 unsafe extern "C" fn request_shutdown(_: c_int, _: c_int) -> c_int {
-    result(catch_unwind(tally::detach).is_ok())
+    let ended = catch_unwind(|| {
+        identity::end_request();
+        tally::detach();
+    });
+    result(ended.is_ok())
 }
 
 /// At the end of the process that started the module, and under LiteSpeed of each child.

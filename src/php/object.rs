@@ -87,8 +87,8 @@ pub fn call(object: &Zval, method: &str, mut arguments: Vec<Zval>) -> Result<Zva
 
 /// Asks a question that has an answer only while the server is there: none where an `Exception` says
 /// that it is not. The policy for failures decides then, when the limiter is used.
-pub fn ask(object: &Zval, method: &str) -> Result<Option<Zval>, Thrown> {
-    match call(object, method, vec![]) {
+pub fn ask(object: &Zval, method: &str, arguments: Vec<Zval>) -> Result<Option<Zval>, Thrown> {
+    match call(object, method, arguments) {
         Ok(answer) => Ok(Some(answer)),
         Err(Thrown) => take_exception().map(|_| None).ok_or(Thrown),
     }
@@ -132,11 +132,11 @@ pub fn integers_of_texts(answer: &Zval) -> Option<[u64; 2]> {
     Some([numbers.next()??, numbers.next()??])
 }
 
-/// The key prefix that the object is set to.
+/// The key prefix that the object is set to; none where it cannot connect, and has no options then.
 pub fn prefix(object: &Zval) -> Result<Vec<u8>, Thrown> {
     const OPT_PREFIX: i64 = 2; // Redis::OPT_PREFIX, RedisCluster's and Relay's
-    let prefix = call(object, "getOption", vec![value::long(OPT_PREFIX)])?;
-    Ok(bytes(&prefix).unwrap_or_default().to_vec())
+    let prefix = ask(object, "getOption", vec![value::long(OPT_PREFIX)])?;
+    Ok(prefix.as_ref().and_then(bytes).unwrap_or_default().to_vec())
 }
 
 /// Whether the object speaks to a Cluster.
@@ -161,8 +161,9 @@ pub fn belongings(object: &Zval, kind: Kind) -> Result<Vec<Vec<u8>>, Thrown> {
     };
     match kind {
         Kind::Redis | Kind::Relay => {
-            add(&call(object, "getAuth", vec![])?);
-            add(&call(object, "getDbNum", vec![])?);
+            for question in ["getAuth", "getDbNum"] {
+                add(&ask(object, question, vec![])?.unwrap_or_else(value::null));
+            }
             parts.push(prefix(object)?);
         }
         Kind::Cluster => parts.push(prefix(object)?),
@@ -191,11 +192,11 @@ pub fn belongings(object: &Zval, kind: Kind) -> Result<Vec<Vec<u8>>, Thrown> {
 pub fn address(object: &Zval, kind: Kind) -> Result<String, Thrown> {
     let told = match kind {
         Kind::Redis | Kind::Relay => {
-            let (host, port) = (ask(object, "getHost")?, ask(object, "getPort")?);
+            let (host, port) = (ask(object, "getHost", vec![])?, ask(object, "getPort", vec![])?);
             host_and_port(host.as_ref(), port.as_ref())
         }
         Kind::Cluster => {
-            let masters = ask(object, "_masters")?;
+            let masters = ask(object, "_masters", vec![])?;
             let first =
                 masters.as_ref().and_then(Zval::array).and_then(|list| list.values().next());
             let first = first.and_then(Zval::array);
@@ -204,7 +205,7 @@ pub fn address(object: &Zval, kind: Kind) -> Result<String, Thrown> {
         Kind::Predis => {
             let connection = call(object, "getConnection", vec![])?;
             match is_a(&connection, "Predis\\Connection\\NodeConnectionInterface") {
-                true => ask(&connection, "__toString")?.as_ref().and_then(text),
+                true => ask(&connection, "__toString", vec![])?.as_ref().and_then(text),
                 false => None,
             }
         }

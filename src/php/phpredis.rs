@@ -10,6 +10,7 @@ use super::zend::Thrown;
 use super::{exceptions, settings};
 use crate::clock;
 use crate::core::time::{Micros, SECOND};
+use crate::limiter::OnFailure;
 use crate::store::StoreError;
 use crate::store::redis::{Endpoint, Host, Options, Server, Transport, connection};
 
@@ -25,17 +26,22 @@ pub enum Handed {
 }
 
 /// Reads `object`, which is a `Redis` and nothing that extends it.
-pub fn read(object: &Zval) -> Result<Handed, Thrown> {
+///
+/// A bare `new Redis` is to phpredis one that connects by itself to [`DEFAULT_ADDRESS`]: nothing tells
+/// it from `new Redis(['host' => '127.0.0.1'])`. So it is refused only where that cannot connect, and
+/// only under the policy that would throw anyway: elsewhere an outage must not become an exception.
+pub fn read(object: &Zval, on_failure: OnFailure) -> Result<Handed, Thrown> {
     let connected = call(object, "isConnected", vec![])?.is_true();
-    let host = object::ask(object, "getHost")?; // opens the connection of a lazy object
+    let host = object::ask(object, "getHost", vec![])?; // opens the connection of a lazy object
     let Some(host) = host.as_ref().and_then(text) else {
-        return if was_given_an_address(object)? {
-            Ok(Handed::Object)
-        } else {
+        return if on_failure == OnFailure::Throw && !was_given_an_address(object)? {
             Err(exceptions::config(
                 "$redis was never connected: call connect() or pconnect() before it is handed to \
-                 a limiter",
+                 a limiter (one made to connect by itself to 127.0.0.1:6379, where nothing \
+                 answers, looks the same)",
             ))
+        } else {
+            Ok(Handed::Object)
         };
     };
     let port = call(object, "getPort", vec![])?.long().unwrap_or(0);
@@ -51,9 +57,8 @@ pub fn read(object: &Zval) -> Result<Handed, Thrown> {
     Ok(if answers(&endpoint) { Handed::Endpoint(endpoint, prefix) } else { Handed::Object })
 }
 
-/// Tells an object that could not connect by itself from one that nobody told to. Both know no host,
-/// but what they complain about is their server's address, and only the first has one that differs
-/// from phpredis' default.
+/// Tells an object that cannot connect from one that nobody told to. Both know no host, but the first
+/// complains about another address, or, where a connect() has failed, about none.
 fn was_given_an_address(object: &Zval) -> Result<bool, Thrown> {
     match call(object, "ping", vec![]) {
         Ok(_) => Ok(true),

@@ -14,7 +14,7 @@ use ext_php_rs::flags::IniEntryPermission;
 use super::settings_text::{display_store, one_of, seconds, size, switch, whole};
 use super::value;
 use super::zend::{Table, zend_ini_str, zend_register_ini_entries_ex};
-use super::{enums, identity, log};
+use super::{enums, log, salt};
 use crate::core::identity::Ipv6Prefix;
 use crate::core::time::Micros;
 use crate::limiter::OnFailure;
@@ -52,8 +52,11 @@ static IPV6_PREFIX: Number = Number(AtomicU64::new(0));
 static DENY_CACHE: Number = Number(AtomicU64::new(0));
 static LOG_LAYOUT: Number = Number(AtomicU64::new(0));
 static CLOCK: Number = Number(AtomicU64::new(0));
+static SALT: Number = Number(AtomicU64::new(0));
 static ENABLED: Number = Number(AtomicU64::new(0));
 static DRY_RUN: Number = Number(AtomicU64::new(0));
+
+const SALT_NAME: &CStr = c"rate_limit.salt";
 
 const POLICIES: [OnFailure; 4] =
     [OnFailure::Throw, OnFailure::Open, OnFailure::Closed, OnFailure::Memory];
@@ -82,6 +85,7 @@ static TABLE: Table<[zend_ini_entry_def]> = Table(&[
     entry(c"rate_limit.memory_size", c"64M", &(memory_size_is as Take)),
     entry(c"rate_limit.memory_file", c"", &(memory_file_is as Take)),
     entry(c"rate_limit.namespace", c"", &(any as Take)),
+    entry(SALT_NAME, c"", &(salt_is as Take)),
     entry(c"rate_limit.salt_file", c"", &(salt_file_is as Take)),
     entry(c"rate_limit.ipv6_prefix", c"64", &(ipv6_prefix_is as Take)),
     entry(c"rate_limit.deny_cache", c"1", &(deny_cache_is as Take)),
@@ -130,9 +134,15 @@ fn memory_file_is(_: &[u8], stage: c_int) -> Result<(), &'static str> {
     at_startup(stage)
 }
 
+fn salt_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
+    let rule = "must be empty or managed; a salt of your own belongs into RL_DAILY_SALT or the file \
+                that rate_limit.salt_file names, since ini_get() shows what stands here";
+    SALT.set(one_of(value, &["", "managed"]), rule)
+}
+
 fn salt_file_is(value: &[u8], stage: c_int) -> Result<(), &'static str> {
     if stage == STARTUP && !value.is_empty() {
-        identity::read_salt_file(value); // kept, and logged if it fails
+        salt::read_salt_file(value); // kept, and logged if it fails
     }
     Ok(())
 }
@@ -210,6 +220,11 @@ pub fn clock() -> ClockMode {
     if CLOCK.get() == 0 { ClockMode::Server } else { ClockMode::Host }
 }
 
+/// Whether identities are made with managed keys.
+pub fn salt_is_managed() -> bool {
+    SALT.get() == 1
+}
+
 /// Whether anything is decided at all.
 pub fn enabled() -> bool {
     ENABLED.get() == 1
@@ -265,6 +280,8 @@ unsafe extern "C" fn on_modify(
 #[cold]
 fn refuse(name: &[u8], value: &[u8], rule: &str, stage: c_int) {
     let show = String::from_utf8_lossy;
-    let message = format!("{} = \"{}\" {rule}; it is ignored", show(name), show(value));
+    let secret = name == SALT_NAME.to_bytes(); // somebody took it for the place of a salt
+    let value = if secret { "***".into() } else { show(value) };
+    let message = format!("{} = \"{value}\" {rule}; it is ignored", show(name));
     if stage == STARTUP { log::warn(&message) } else { log::warn_in_request(message) }
 }

@@ -6,6 +6,7 @@ use ext_php_rs::ffi::{php_output_write, zend_ini_entry};
 
 use super::value;
 use crate::core::time::{Micros, SECOND};
+use crate::store::redis::Dsn;
 
 /// The number of `value` among `names`.
 pub fn one_of(value: &[u8], names: &[&str]) -> Option<u64> {
@@ -46,19 +47,20 @@ pub fn switch(value: &[u8]) -> Option<u64> {
     }
 }
 
-/// A store's DSN without user, password and options. A password may hold any of the characters that
-/// part a DSN, so everything between the scheme and the last @ goes.
+/// A store's DSN without user, password and options; of one that cannot be read the scheme alone,
+/// since whatever follows may be a password.
 pub fn without_secrets(dsn: &[u8]) -> String {
     let dsn = String::from_utf8_lossy(dsn);
-    let (scheme, rest) = match dsn.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), &*dsn),
-    };
-    let (hidden, address) = match rest.rsplit_once('@') {
-        Some((_, address)) => ("***@", address),
-        None => ("", rest),
-    };
-    format!("{scheme}{hidden}{}", address.split('?').next().unwrap_or_default())
+    let is_scheme =
+        |text: &str| text.bytes().all(|b| b.is_ascii_alphabetic() || b"+-".contains(&b));
+    match (Dsn::parse(&dsn), dsn.split_once("://")) {
+        (Ok(dsn), _) => dsn.endpoint.to_string(),
+        (Err(_), Some((scheme, rest))) if is_scheme(scheme) => {
+            format!("{scheme}://{}", if rest.is_empty() { "" } else { "***" })
+        }
+        _ if dsn.is_empty() => String::new(),
+        _ => "***".to_owned(),
+    }
 }
 
 /// Shows `rate_limit.store` in phpinfo().

@@ -182,6 +182,7 @@ fn settings_in_force() -> zval {
         .number("memory_size", settings::memory_size())
         .text("memory_file", &text(c"rate_limit.memory_file"))
         .text("namespace", &text(c"rate_limit.namespace"))
+        .text("salt", &text(c"rate_limit.salt"))
         .text("salt_file", &text(c"rate_limit.salt_file"))
         .number("ipv6_prefix", settings::ipv6_prefix().bits())
         .put("deny_cache", value::bool(settings::deny_cache()))

@@ -97,7 +97,8 @@ impl Map {
 
     /// Adds a value, whose reference this takes over.
     pub fn put(mut self, name: &str, value: zval) -> Self {
-        // An insertion fails only for a key with a NUL, which none of ours has.
+        // Only a key with a NUL cannot be inserted; no name of ours has one, and an address or a policy
+        // with one is left out.
         let _ = self.0.insert(name, value);
         self
     }

@@ -114,7 +114,7 @@ pub fn object(decision: &Decision, limit: Limit) -> zval {
 }
 
 fn seconds(span: Micros) -> zval {
-    value::double(span as f64 / SECOND as f64) // spans are below 2^47, so exact to the microsecond
+    value::double(span as f64 / SECOND as f64) // to the microsecond, below 285 years
 }
 
 /// Verdicts come from limiters alone.

@@ -41,6 +41,7 @@ unsafe extern "C" {
         destructor: Option<unsafe extern "C" fn(*mut zval)>,
         persistent: bool,
     );
+    pub fn zend_hash_real_init_mixed(table: *mut HashTable);
     // Zend/zend_attributes.h
     pub fn zend_add_attribute(
         attributes: *mut *mut HashTable,

@@ -1,5 +1,7 @@
 //! Where state lives, and the contract of every store.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
@@ -16,6 +18,9 @@ pub struct Call<'a> {
     pub algorithm: Algorithm,
     /// Whose budget: any bytes, the empty string included. All distinct strings are distinct.
     pub identity: &'a [u8],
+    /// What the same client was called on the days before, the oldest day first: what these have
+    /// used counts as this identity's own. Nothing is recorded under them.
+    pub earlier: &'a [Vec<u8>],
     /// The limit and the window.
     pub limit: Limit,
     /// Units that this call takes.
@@ -35,7 +40,10 @@ pub struct Call<'a> {
 ///    store can vouch for; the call may or may not have been recorded, and is not repeated.
 /// 5. **State belongs to the algorithm, the identity and the window** (in Redis to the algorithm
 ///    and the identity, since the keys have no room for the window).
-/// 6. **A changed limit holds from the next call on**: the limit is part of the question and never
+/// 6. **Earlier identities are read first**, each by a question of its own: a call under one of them
+///    that is decided between the two readings may go unseen. Nobody makes such calls after midnight
+///    but those who learned the identity before it.
+/// 7. **A changed limit holds from the next call on**: the limit is part of the question and never
 ///    of the state.
 pub trait Store {
     /// Decides, and records `call.cost` if it is admitted.
@@ -50,7 +58,7 @@ pub trait Store {
     /// [`StoreError`] where the store cannot answer.
     fn peek(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError>;
 
-    /// Forgets what this identity has used. `call.cost` is ignored.
+    /// Forgets what this identity and the earlier ones have used. `call.cost` is ignored.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot answer; then the state may still be there.
@@ -75,6 +83,13 @@ pub struct Owed {
     pub at: Micros,
     /// How many.
     pub units: u64,
+}
+
+/// Stands for a store elsewhere by what tells it from others: the same in every process of this host.
+pub fn scope(store: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    store.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What the workers of one host know together about stores that are elsewhere.
@@ -195,7 +210,8 @@ pub enum StoreError {
         /// The server's own text.
         message: String,
     },
-    /// The server answered with an error about this call's key alone (`WRONGTYPE`).
+    /// The server answered with an error about this call alone: its key is of another type
+    /// (`WRONGTYPE`), or this user may not delete it (`NOPERM`).
     #[error("{endpoint}: {message}")]
     Key {
         /// Address of the store, without credentials.
@@ -214,6 +230,13 @@ pub enum StoreError {
         /// Until the next try, in milliseconds.
         retry_ms: u64,
     },
+    /// The client object's own code has failed or ended the request, which says nothing about the
+    /// store. No policy answers: the caller gets to see what happened.
+    #[error("{endpoint}: the client object's code did not return")]
+    Aborted {
+        /// Address of the store, without credentials.
+        endpoint: String,
+    },
     /// What came back is no reply to what was sent.
     #[error("{endpoint}: unexpected reply ({detail})")]
     Protocol {
@@ -230,6 +253,9 @@ pub enum StoreError {
         /// How long was waited, in milliseconds.
         after_ms: u64,
     },
+    /// Shared memory: other workers were quicker each time that this call tried to take a slot.
+    #[error("shared memory: other workers took each slot that this call tried to take")]
+    Overtaken,
     /// A signal interrupted a call of this thread, and its handler (LiteSpeed runs PHP's request
     /// shutdown there) asks again for what that call uses.
     #[error("{endpoint}: in use by a call that a signal interrupted")]
@@ -277,6 +303,7 @@ impl StoreError {
             Self::Unavailable { sent: true, .. }
                 | Self::Timeout { sent: true, .. }
                 | Self::Protocol { sent: true, .. }
+                | Self::Aborted { .. }
         )
     }
 

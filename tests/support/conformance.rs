@@ -29,6 +29,7 @@ pub fn decides_as_the_corpus_says(store: &mut impl Timed) {
             let call = Call {
                 algorithm: case.algorithm,
                 identity: identity.as_bytes(),
+                earlier: &[],
                 limit: step.limit,
                 cost: step.cost,
             };
@@ -84,7 +85,7 @@ fn follow(
         now += gap;
         let limit = Limit::new(i64::from(max), i64::from(sequence.window_seconds)).unwrap();
         let cost = Cost::new(cost as i64, algorithm).unwrap();
-        let call = Call { algorithm, identity: identity.as_bytes(), limit, cost };
+        let call = Call { algorithm, identity: identity.as_bytes(), earlier: &[], limit, cost };
         match op {
             Op::Attempt => prop_assert_eq!(
                 store.attempt_at(&call, now).unwrap(),

@@ -4,6 +4,7 @@
 pub mod conformance;
 pub mod corpus;
 pub mod forks;
+pub mod midnight;
 pub mod model;
 #[cfg(feature = "redis")]
 pub mod network;

@@ -35,6 +35,7 @@ pub fn call(
     Call {
         algorithm,
         identity,
+        earlier: &[],
         limit: Limit::new(limit, seconds).unwrap(),
         cost: Cost::new(cost, algorithm).unwrap(),
     }
@@ -44,6 +45,12 @@ pub fn call(
 pub struct Stamped {
     pub store: Redis,
     now: Micros,
+}
+
+impl Stamped {
+    pub fn new(store: Redis) -> Self {
+        Self { store, now: 0 }
+    }
 }
 
 impl Timed for Stamped {
@@ -67,7 +74,7 @@ pub fn everywhere(mut test: impl FnMut(&mut Stamped, &Server)) {
     for program in PROGRAMS {
         let server = Server::start(program, &[]);
         for layout in [Layout::SortedSet, Layout::List] {
-            let mut store = Stamped { store: store(&server.unix(), layout), now: 0 };
+            let mut store = Stamped::new(store(&server.unix(), layout));
             server.admin().say("FLUSHALL");
             test(&mut store, &server);
         }

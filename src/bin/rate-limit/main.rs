@@ -2,7 +2,8 @@
 //!
 //! `replay` goes one way: [`input`] gives lines, [`sources`] reads them as requests ([`line`],
 //! [`json`]) and merges several logs, [`order`] sorts, [`replay`] decides and counts, [`report`]
-//! names what was found, and [`text`] or [`html`] writes it. [`doctor`] asks a store. Another command
+//! names what was found, and [`text`] or [`html`] writes it. [`doctor`] asks a store,
+//! [`memory`] looks into the workers' shared memory. Another command
 //! is another variant of [`args::Command`] and another module.
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod html;
 mod input;
 mod json;
 mod line;
+mod memory;
 mod names;
 mod order;
 mod policy;
@@ -60,6 +62,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Replay(args) => replay(&args).map(|()| true),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Top(args) => memory::top(&args).map(|()| true),
+        Command::Reset(args) => memory::reset(&args).map(|()| true),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

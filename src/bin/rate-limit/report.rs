@@ -92,7 +92,7 @@ impl Report {
             if args.show_addresses {
                 return printable(&name);
             }
-            let hash = salt.hash(&name, 0, args.ipv6_prefix);
+            let hash = salt.hash(&name, 0);
             printable(&hash[..PSEUDONYM])
         };
         let policies = (0..reader.routes.policies().len()).map(|policy| Policy {

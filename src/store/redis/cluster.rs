@@ -83,6 +83,11 @@ impl Cluster {
         self.links.values_mut().try_for_each(|link| link.ask(command, deadline, |_| Ok(())))
     }
 
+    /// Wipes what was sent and received last.
+    pub(super) fn wipe(&mut self) {
+        self.links.values_mut().for_each(Link::wipe);
+    }
+
     /// The server of a key; without a key, any that answered, since one that is down must not stop
     /// what concerns the others.
     fn node(&self, key: &[u8]) -> Result<Host, Failure> {

@@ -108,6 +108,9 @@ impl Transport for SharedConnection {
             }
             result => result,
         };
+        if script.is_secret() {
+            self.wipe();
+        }
         result.map_err(|failure| self.error(failure))
     }
 
@@ -149,6 +152,17 @@ impl SharedConnection {
         self.ask(key, parts, |reply| Ok(Answer::of(reply))).map_err(|failure| self.error(failure))
     }
 
+    /// Wipes what was sent and received last. A line that failed is gone, and wiped with it.
+    fn wipe(&self) {
+        let mut line = self.slot.line.take();
+        match line.as_deref_mut() {
+            Some(Line::Single(link)) => link.wipe(),
+            Some(Line::Cluster(cluster)) => cluster.wipe(),
+            None => {}
+        }
+        self.slot.line.set(line);
+    }
+
     fn open(&self) -> Result<Box<Line>, Failure> {
         let (endpoint, deadline) = (&self.slot.endpoint, &self.deadline);
         let single = |stream| Link::open(stream, endpoint, deadline).map(Line::Single);
@@ -174,8 +188,8 @@ impl SharedConnection {
         Ok(Box::new(line))
     }
 
-    /// Sends one command and reads its answer; a Cluster's server is found by `key`. Where the line turns out to be dead before all of the
-    /// command was sent, another is opened, once.
+    /// Sends one command and reads its answer; a Cluster's server is found by `key`. Where the line
+    /// turns out to be dead before all of the command was sent, another is opened, once.
     fn exchange<R>(
         &self,
         key: &[u8],

@@ -8,7 +8,10 @@
 -- ARGV[3]  limit, units
 -- ARGV[4]  cost, units
 -- ARGV[5]  '1': record what is admitted; '0': write nothing at all
--- Returns  {admitted 1 or 0, overtaken 1 or 0, units of the current window, units of the one before}
+-- ARGV[6]  units of the client's earlier identities in the caller's window
+-- ARGV[7]  and in the window before it
+-- Returns  {admitted 1 or 0, overtaken 1 or 0, units of the current window, units of the one before},
+--          those of earlier identities included
 
 local call = redis.call
 local window, elapsed = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -25,6 +28,12 @@ local units, units_before = tonumber(curr or 0), tonumber(prev or 0)
 if not units or not units_before or units % 1 ~= 0 or units_before % 1 ~= 0 or units < 0
     or units_before < 0 or units > 9007199254740992 or units_before > 9007199254740992 then
   error('WRONGTYPE a counter key does not hold a number of units')
+end
+
+if overtaken == 1 then
+  units_before = units_before + tonumber(ARGV[6])
+else
+  units, units_before = units + tonumber(ARGV[6]), units_before + tonumber(ARGV[7])
 end
 
 -- floor(units_before * share / window), exact: where the product would pass 2^53 the division goes

@@ -32,10 +32,8 @@ pub enum DsnError {
     )]
     Scheme,
     /// A parameter that this scheme does not have.
-    #[error("has the unknown parameter \"{name}\"; {scheme}:// knows {known}")]
+    #[error("has an unknown parameter; {scheme}:// knows {known}")]
     Parameter {
-        /// The parameter.
-        name: String,
         /// The scheme.
         scheme: String,
         /// The parameters that there are.
@@ -111,8 +109,7 @@ fn parameters(query: &str, scheme: &str, known: &'static str) -> Result<Paramete
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         if !known.split(", ").any(|known| known == name) {
-            let (name, scheme) = (name.to_owned(), scheme.to_owned());
-            return Err(DsnError::Parameter { name, scheme, known });
+            return Err(DsnError::Parameter { scheme: scheme.to_owned(), known });
         }
         if seen.contains(&name) {
             return Err(DsnError::Rule("gives a parameter twice"));
@@ -201,6 +198,13 @@ fn host(text: &str, default_port: u16) -> Result<Host, DsnError> {
     };
     if name.is_empty() {
         return Err(DsnError::Rule("must name a host"));
+    }
+    // A name or an IPv4 address; an IPv6 address was read above.
+    let in_names = |b: u8| b.is_ascii_alphanumeric() || b".-_:".contains(&b);
+    if !name.bytes().all(in_names) {
+        return Err(DsnError::Rule(
+            "must name a host by letters, digits, dots, hyphens or underscores",
+        ));
     }
     let name = name.to_owned();
     let port = port.ok_or(DsnError::Rule("must have a port from 1 to 65535 after the host"))?;
@@ -312,8 +316,11 @@ mod tests {
             ("redis://:a?secret=b@h", "percent-encoded"),
             ("redis://:secret%@h", "two hex digits"),
             ("redis://:secret%zz@h", "two hex digits"),
-            ("redis://:secret@h?timeout=1", "unknown parameter \"timeout\"; redis:// knows prefix"),
-            ("redis://:secret@h?db=1", "unknown parameter \"db\""),
+            ("redis://:secret@h\0x", "name a host by letters"),
+            ("redis://:secret@h#x", "name a host by letters"),
+            ("redis://a:1#secret", "port from 1 to 65535"),
+            ("redis://:secret@h?timeout=1", "unknown parameter; redis:// knows prefix"),
+            ("redis://h?secret", "unknown parameter"),
             ("redis://:secret@h?prefix=a&prefix=b", "twice"),
             ("rediss://:secret@h?cert=/c", "cert and key together"),
             ("redis+unix://", "name a socket"),

@@ -5,10 +5,13 @@ use sha2::{Digest, Sha256};
 
 use super::decimal::Decimal;
 use crate::core::limit::Limit;
-use crate::core::time::Micros;
+use crate::core::time::{Micros, utc_date};
 
 /// Longest identity that stands in a key as it is, in bytes; a longer one stands as its SHA-256.
 pub const LONGEST_PLAIN: usize = 512;
+
+/// Room for three keys with most prefixes and identities, so that it is asked for once, in bytes.
+const ROOM: usize = 256;
 
 /// How a log is kept (`rate_limit.log_layout`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -51,8 +54,7 @@ impl Keys {
             Layout::SortedSet => (b"rl:log:", b"rl:logh:"),
             Layout::List => (b"rl:list:", b"rl:listh:"),
         };
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&naming.prefix);
+        self.begin(naming);
         self.name_identity(plain, hashed, identity);
         self.ends[0] = self.bytes.len();
     }
@@ -66,8 +68,7 @@ impl Keys {
         limit: Limit,
         now: Micros,
     ) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&naming.prefix);
+        self.begin(naming);
         if naming.cluster {
             // An identity may itself contain braces, so it cannot stand in a hash tag.
             let digest: [u8; 64] = hex(&Sha256::digest(identity));
@@ -87,6 +88,20 @@ impl Keys {
             self.bytes.extend_from_slice(Decimal::signed(index).as_bytes());
             self.ends[n] = self.bytes.len();
         }
+    }
+
+    /// Names the key under which hosts share the salt of the day that holds `at`.
+    pub(super) fn name_salt(&mut self, naming: &Naming, at: Micros) {
+        self.begin(naming);
+        self.bytes.extend_from_slice(b"rl:salt:");
+        self.bytes.extend_from_slice(&utc_date(at));
+        self.ends[0] = self.bytes.len();
+    }
+
+    fn begin(&mut self, naming: &Naming) {
+        self.bytes.clear();
+        self.bytes.reserve(ROOM);
+        self.bytes.extend_from_slice(&naming.prefix);
     }
 
     fn name_identity(&mut self, plain: &[u8], hashed: &[u8], identity: &[u8]) {

@@ -1,5 +1,7 @@
 //! One connection to one server: bytes out, one reply in.
 
+use zeroize::Zeroize;
+
 use super::answer::okay;
 use super::decimal::Decimal;
 use super::endpoint::Endpoint;
@@ -114,6 +116,12 @@ impl Link {
         let result = self.receive(deadline, read).map_err(Failure::after_sending);
         self.idle_since = clock::steady();
         result
+    }
+
+    /// Wipes what was sent and received last.
+    pub(super) fn wipe(&mut self) {
+        self.request.zeroize();
+        self.reply.as_mut_slice().zeroize();
     }
 
     fn receive<R>(

@@ -6,8 +6,9 @@
 -- ARGV[4]  cost, units
 -- ARGV[5]  time to live of the key, milliseconds
 -- ARGV[6]  '1': record what is admitted; '0': write nothing at all
--- Returns  {admitted 1 or 0, units that count, oldest, newest, blocking}, the last three as times
---          in microseconds; see core::log::Facts
+-- ARGV[7]  units of the client's earlier identities that count, all older than those in this log
+-- Returns  {admitted 1 or 0, units in this log that count, oldest, newest, blocking}, the last three
+--          as times in microseconds; blocking 0 where it is not in this log; see core::log::Facts
 -- Microseconds that are written come from ARGV: tostring() would round them.
 -- A function is made only where it is needed: making one takes longer than a command.
 
@@ -44,8 +45,8 @@ if total > 0 and (oldest <= horizon or newest > now) then
   oldest = stale < total and tonumber(call('LINDEX', key, stale)) or 0
 end
 local used = total - stale
-local admitted = used + cost <= limit
-if not admitted and cost <= limit then
+local admitted = tonumber(ARGV[7]) + used + cost <= limit
+if cost <= limit and used + cost > limit then
   blocking = tonumber(call('LINDEX', key, stale + used + cost - limit - 1))
 end
 

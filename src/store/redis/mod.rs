@@ -15,6 +15,7 @@ mod endpoint;
 mod keys;
 mod link;
 mod resp;
+mod salt;
 mod script;
 mod sentinel;
 mod server_clock;
@@ -30,7 +31,7 @@ pub use dsn::{Dsn, DsnError};
 pub use endpoint::{Endpoint, Host, Server, TlsFiles};
 pub use keys::{LONGEST_PLAIN, Layout, Naming};
 pub use script::{
-    COUNTER, COUNTER_ADD, LOG_LIST, LOG_LIST_ADD, LOG_SORTED_SET, LOG_SORTED_SET_ADD, Script,
+    COUNTER, COUNTER_ADD, LOG_LIST, LOG_LIST_ADD, LOG_SORTED_SET, LOG_SORTED_SET_ADD, SALT, Script,
     prepare,
 };
 pub use server_clock::{ClockMode, Known, ServerClock};
@@ -38,7 +39,7 @@ pub use transport::{Transport, refuses_time, server_error};
 
 use crate::clock;
 use crate::core::counter::{self, Counts, Position};
-use crate::core::limit::Algorithm;
+use crate::core::limit::{Algorithm, Cost};
 use crate::core::log;
 use crate::core::time::{Micros, SECOND};
 use crate::core::verdict::Verdict;
@@ -117,7 +118,10 @@ impl<T: Transport> RedisStore<T> {
     }
 
     fn forget(&mut self, call: &Call<'_>, now: Micros) -> Result<(), StoreError> {
-        match call.algorithm {
+        for identity in call.earlier {
+            self.forget(&Call { identity, earlier: &[], ..*call }, now)?;
+        }
+        let deleted = match call.algorithm {
             Algorithm::Log => {
                 self.keys.name_log(&self.naming, call.identity);
                 self.transport.delete(&[self.keys.get(0)])
@@ -126,7 +130,14 @@ impl<T: Transport> RedisStore<T> {
                 self.keys.name_counter(&self.naming, call.identity, call.limit, now);
                 self.transport.delete(&[0, 1, 2].map(|n| self.keys.get(n)))
             }
-        }
+        };
+        deleted.map_err(|error| match error {
+            // A user who may not delete may still be allowed to run the scripts.
+            StoreError::Server { endpoint, message } if message.starts_with("NOPERM") => {
+                StoreError::Key { endpoint, message }
+            }
+            error => error,
+        })
     }
 
     fn decide(
@@ -147,12 +158,38 @@ impl<T: Transport> RedisStore<T> {
         Ok(verdict)
     }
 
+    /// Whether the script admitted, and the verdict. The earlier identities' logs are read first.
     fn log(
         &mut self,
         call: &Call<'_>,
         now: Micros,
         record: bool,
     ) -> Result<(i64, Verdict), StoreError> {
+        let Call { limit, cost, .. } = *call;
+        let mut earlier = Vec::new();
+        for identity in call.earlier {
+            let call = Call { identity, ..*call };
+            let read = self.log_facts(&call, now, false, 0);
+            earlier.push(read.map_err(StoreError::before_sending)?.1);
+        }
+        let (admitted, own) = self.log_facts(call, now, record, log::used(&earlier))?;
+        let facts = log::join(&earlier, own, limit, cost, |log, n| {
+            let limit = log::blocked_by(limit, earlier[log].used, n);
+            let call = Call { identity: &call.earlier[log], limit, cost: Cost::ONE, ..*call };
+            self.log_facts(&call, now, false, 0).map(|(_, facts)| facts.blocking)
+        })?;
+        let decide = if record { log::attempt } else { log::peek };
+        Ok((admitted, decide(facts, limit, cost, now)))
+    }
+
+    /// Runs the log's script, where `before` entries of earlier identities count.
+    fn log_facts(
+        &mut self,
+        call: &Call<'_>,
+        now: Micros,
+        record: bool,
+        before: u64,
+    ) -> Result<(i64, log::Facts), StoreError> {
         let Call { limit, cost, .. } = *call;
         let script = match self.naming.layout {
             Layout::SortedSet => &LOG_SORTED_SET,
@@ -167,6 +204,7 @@ impl<T: Transport> RedisStore<T> {
             Decimal::unsigned(cost.units()),
             Decimal::unsigned(limit.window() / 1_000 + SLACK_MS),
             Decimal::unsigned(u64::from(record)),
+            Decimal::unsigned(before),
         ];
         let mut reply = [0; 5];
         let args = args.each_ref().map(Decimal::as_bytes);
@@ -174,17 +212,39 @@ impl<T: Transport> RedisStore<T> {
 
         let [admitted, facts @ ..] = reply;
         let [used, oldest, newest, blocking] = facts.map(not_negative);
-        let facts = log::Facts { used, oldest, newest, blocking };
-        let decide = if record { log::attempt } else { log::peek };
-        Ok((admitted, decide(facts, limit, cost, now)))
+        Ok((admitted, log::Facts { used, oldest, newest, blocking }))
     }
 
+    /// Whether the script admitted, and the verdict. The earlier identities' counters are read
+    /// first, and the call is decided no earlier than the newest window of any.
     fn counter(
+        &mut self,
+        call: &Call<'_>,
+        mut now: Micros,
+        record: bool,
+    ) -> Result<(i64, Verdict), StoreError> {
+        let mut earlier = Counts::default();
+        for identity in call.earlier {
+            let call = Call { identity, ..*call };
+            let read = self.counter_facts(&call, now, false, earlier);
+            let (_, counts, at) = read.map_err(StoreError::before_sending)?;
+            earlier = counts;
+            now = now.max(at.index * call.limit.window());
+        }
+        let (admitted, counts, at) = self.counter_facts(call, now, record, earlier)?;
+        let decide = if record { counter::attempt } else { counter::peek };
+        Ok((admitted, decide(counts, call.limit, call.cost, at.elapsed)))
+    }
+
+    /// Runs the counter's script, where the units of `earlier` count as well. Gives all that count,
+    /// and where.
+    fn counter_facts(
         &mut self,
         call: &Call<'_>,
         now: Micros,
         record: bool,
-    ) -> Result<(i64, Verdict), StoreError> {
+        earlier: Counts,
+    ) -> Result<(i64, Counts, Position), StoreError> {
         let Call { limit, cost, .. } = *call;
         self.keys.name_counter(&self.naming, call.identity, limit, now);
         let at = Position::of(limit, now);
@@ -194,6 +254,8 @@ impl<T: Transport> RedisStore<T> {
             Decimal::unsigned(u64::from(limit.max())),
             Decimal::unsigned(cost.units()),
             Decimal::unsigned(u64::from(record)),
+            Decimal::unsigned(earlier.curr),
+            Decimal::unsigned(earlier.prev),
         ];
         let mut reply = [0; 4];
         let args = args.each_ref().map(Decimal::as_bytes);
@@ -205,9 +267,7 @@ impl<T: Transport> RedisStore<T> {
         let [admitted, overtaken, curr, prev] = reply;
         let counts = Counts { curr: not_negative(curr), prev: not_negative(prev) };
         let newest = at.index + u64::from(overtaken == 1);
-        let elapsed = at.no_earlier_than(newest).elapsed;
-        let decide = if record { counter::attempt } else { counter::peek };
-        Ok((admitted, decide(counts, limit, cost, elapsed)))
+        Ok((admitted, counts, at.no_earlier_than(newest)))
     }
 }
 

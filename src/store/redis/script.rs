@@ -10,6 +10,8 @@ use super::keys::hex;
 pub static LOG_SORTED_SET: Script = Script::new(include_str!("log_sorted_set.lua"));
 /// The log as a list.
 pub static LOG_LIST: Script = Script::new(include_str!("log_list.lua"));
+/// The key of a day.
+pub static SALT: Script = Script::about_a_secret(include_str!("salt.lua"));
 /// Adds units to a log as a sorted set.
 pub static LOG_SORTED_SET_ADD: Script = Script::new(include_str!("log_sorted_set_add.lua"));
 /// Adds units to a log as a list.
@@ -22,7 +24,7 @@ pub static COUNTER: Script = Script::new(include_str!("counter.lua"));
 /// Computes the digests, so that no call does: a signal handler that interrupts one and makes another
 /// would wait for itself. For whoever loads this crate where request code runs in signal handlers.
 pub fn prepare() {
-    for script in [&LOG_SORTED_SET, &LOG_LIST, &COUNTER] {
+    for script in [&LOG_SORTED_SET, &LOG_LIST, &COUNTER, &SALT] {
         let _ = script.sha1();
     }
 }
@@ -32,13 +34,23 @@ pub fn prepare() {
 pub struct Script {
     source: &'static str,
     sha1: OnceLock<[u8; 40]>,
+    secret: bool,
 }
 
 impl Script {
     /// A script of this source.
     #[must_use]
     pub const fn new(source: &'static str) -> Self {
-        Self { source, sha1: OnceLock::new() }
+        Self { source, sha1: OnceLock::new(), secret: false }
+    }
+
+    const fn about_a_secret(source: &'static str) -> Self {
+        Self { source, sha1: OnceLock::new(), secret: true }
+    }
+
+    /// Whether arguments and reply must not stay in a buffer.
+    pub(super) fn is_secret(&self) -> bool {
+        self.secret
     }
 
     /// The Lua source, for `SCRIPT LOAD`.

@@ -92,12 +92,7 @@ impl State {
     /// The same as of window `index`, which is not before its own.
     #[inline]
     fn moved_to(self, index: u64) -> Self {
-        let counts = match index - self.index {
-            0 => self.counts,
-            1 => Counts { prev: self.counts.curr, curr: 0 },
-            _ => Counts::default(),
-        };
-        Self { index, counts, ..self }
+        Self { index, counts: self.counts.moved(index - self.index), ..self }
     }
 
     fn spend(mut self, cost: Cost) -> Self {
@@ -115,22 +110,37 @@ pub(super) struct Ask {
     pub cost: Cost,
     pub now: Micros,
     pub excess: Excess,
+    /// What the client's earlier identities have used, as of the window that holds `now`.
+    pub earlier: Counts,
+}
+
+/// What a call finds.
+struct Found {
+    /// Of its own identity, as of the window in which it is decided.
+    state: State,
+    /// What counts: its own and the earlier identities'.
+    counts: Counts,
+    /// How far that window has run.
+    elapsed: Micros,
 }
 
 impl Ask {
-    /// The state in which this call is decided where the word is `seen`, and how far its window
-    /// has run. A call that was overtaken by the start of a window counts at that start.
+    /// What this call finds where the word is `seen`. A call that was overtaken by the start of a
+    /// window counts at that start.
     #[inline]
-    fn state(self, seen: u128) -> (State, Micros) {
-        let state = State::read(seen);
-        let at = Position::of(self.limit, self.now).no_earlier_than(state.index);
-        (state.moved_to(at.index), at.elapsed)
+    fn find(self, seen: u128) -> Found {
+        let (state, here) = (State::read(seen), Position::of(self.limit, self.now));
+        let at = here.no_earlier_than(state.index);
+        let state = state.moved_to(at.index);
+        let counts = state.counts + self.earlier.moved(at.index - here.index);
+        Found { state, counts, elapsed: at.elapsed }
     }
 
-    /// The state of an identity that has used nothing.
-    fn fresh(self) -> (State, Micros) {
+    /// What it finds where its identity has used nothing.
+    fn fresh(self) -> Found {
         let Position { index, elapsed } = Position::of(self.limit, self.now);
-        (State { tag: self.tag, index, counts: Counts::default() }, elapsed)
+        let state = State { tag: self.tag, index, counts: Counts::default() };
+        Found { state, counts: self.earlier, elapsed }
     }
 }
 
@@ -142,16 +152,27 @@ pub(super) struct Counters<'a, W> {
 
 impl<'a, W: Word> Counters<'a, W> {
     /// Decides and records. `hold` takes the identity's stripe, and is called only to insert.
+    #[inline(always)]
     pub fn attempt<G>(
         &self,
         ask: Ask,
         hold: impl FnOnce() -> Result<G, StoreError>,
     ) -> Result<Verdict, StoreError> {
-        if let Some(verdict) = self.spend(ask) {
-            return Ok(verdict);
+        match self.spend(ask) {
+            Some(verdict) => Ok(verdict),
+            None => self.begin(ask, hold),
         }
-        let (fresh, elapsed) = ask.fresh();
-        let verdict = counter::attempt(fresh.counts, ask.limit, ask.cost, elapsed);
+    }
+
+    /// The same where the identity has no slot.
+    #[cold]
+    fn begin<G>(
+        &self,
+        ask: Ask,
+        hold: impl FnOnce() -> Result<G, StoreError>,
+    ) -> Result<Verdict, StoreError> {
+        let fresh = ask.fresh();
+        let verdict = counter::attempt(fresh.counts, ask.limit, ask.cost, fresh.elapsed);
         if !verdict.allowed && ask.excess == Excess::Denied {
             return Ok(verdict);
         }
@@ -161,9 +182,19 @@ impl<'a, W: Word> Counters<'a, W> {
 
     /// Decides and records nothing.
     pub fn peek(&self, ask: Ask) -> Verdict {
-        let found = self.find(ask.tag).map(|(_, seen)| ask.state(seen));
-        let (state, elapsed) = found.unwrap_or_else(|| ask.fresh());
-        counter::peek(state.counts, ask.limit, ask.cost, elapsed)
+        let found = self.found(ask);
+        counter::peek(found.counts, ask.limit, ask.cost, found.elapsed)
+    }
+
+    /// The same call with what this counter holds counted among the earlier identities' units: not
+    /// before the window that this counter has reached.
+    pub fn before(&self, ask: Ask) -> Ask {
+        let Found { state, counts, .. } = self.found(ask);
+        Ask { earlier: counts, now: ask.now.max(state.index * ask.limit.window()), ..ask }
+    }
+
+    fn found(&self, ask: Ask) -> Found {
+        self.find(ask.tag).map_or_else(|| ask.fresh(), |(_, seen)| ask.find(seen))
     }
 
     /// Forgets the counter and gives what it held, a part for each of its two windows.
@@ -179,7 +210,7 @@ impl<'a, W: Word> Counters<'a, W> {
         [Owed::default(); 2]
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, tag: u64) -> Option<(&'a CounterSlot<W>, u128)> {
         for bucket in self.buckets {
             for slot in &bucket.0 {
@@ -193,16 +224,16 @@ impl<'a, W: Word> Counters<'a, W> {
     }
 
     /// Decides on the slot that is there, and records. `None`: there is none.
-    #[inline]
+    #[inline(always)]
     fn spend(&self, ask: Ask) -> Option<Verdict> {
         let (slot, mut seen) = self.find(ask.tag)?;
         loop {
-            let (state, elapsed) = ask.state(seen);
-            let verdict = counter::attempt(state.counts, ask.limit, ask.cost, elapsed);
+            let found = ask.find(seen);
+            let verdict = counter::attempt(found.counts, ask.limit, ask.cost, found.elapsed);
             if !verdict.allowed && ask.excess == Excess::Denied {
                 return Some(verdict);
             }
-            match slot.word.swap(seen, state.spend(ask.cost).word()) {
+            match slot.word.swap(seen, found.state.spend(ask.cost).word()) {
                 Ok(()) => {
                     note(&slot.meta, ask.limit);
                     return Some(verdict);
@@ -220,14 +251,14 @@ impl<'a, W: Word> Counters<'a, W> {
                 return Ok(verdict);
             }
             let ((slot, seen), rank) = self.victim(ask.now).ok_or(StoreError::Full)?;
-            let (fresh, elapsed) = ask.fresh();
-            if slot.word.swap(seen, fresh.spend(ask.cost).word()).is_ok() {
+            let fresh = ask.fresh();
+            if slot.word.swap(seen, fresh.state.spend(ask.cost).word()).is_ok() {
                 note(&slot.meta, ask.limit);
                 self.count(rank);
-                return Ok(counter::attempt(fresh.counts, ask.limit, ask.cost, elapsed));
+                return Ok(counter::attempt(fresh.counts, ask.limit, ask.cost, fresh.elapsed));
             }
         }
-        Err(StoreError::Busy { after_ms: 0 })
+        Err(StoreError::Overtaken)
     }
 
     /// The slot that a fresh identity takes, and what it was seen to hold.

@@ -52,7 +52,8 @@ impl Host for Shm {
     /// Where there is no room, it is as if this host did not know.
     fn admitted(&self, scope: u64, call: &Call<'_>, now: Micros, at: Micros) {
         self.breaker(scope).clock_shows(now, at);
-        let _ = self.part(scope, Part::Copy).record(call, at, Excess::Displaces);
+        let own = Call { earlier: &[], ..*call };
+        let _ = self.part(scope, Part::Copy).record(&own, at, Excess::Displaces);
     }
 
     fn time(&self, scope: u64, now: Micros) -> Option<Micros> {
@@ -76,7 +77,8 @@ impl Host for Shm {
         let debts = self.part(scope, Part::Debts);
         for owed in debt {
             if let Ok(cost) = Cost::new(owed.units as i64, call.algorithm) {
-                let _ = debts.record(&Call { cost, ..*call }, owed.at, Excess::Counts);
+                let _ =
+                    debts.record(&Call { cost, earlier: &[], ..*call }, owed.at, Excess::Counts);
             }
         }
     }

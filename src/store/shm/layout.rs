@@ -10,9 +10,9 @@
 //!
 //! | from | what | each | how many |
 //! |---|---|---|---|
-//! | 0 | [`Header`], with the [`Breaker`]s | 4096 | 1 |
-//! | 4096 | [`Stripe`] | 128 | [`STRIPES`] |
-//! | 69632 | [`Watch`], what operators see | 63 KiB | 1 |
+//! | 0 | [`Header`], with the [`Breaker`]s | 32768 | 1 |
+//! | 32768 | [`Stripe`] | 128 | [`STRIPES`] |
+//! | 98304 | [`Watch`], what operators see | 63 KiB | 1 |
 //! | then | [`DenyBucket`], 6 denials, see `deny` | 256 | a sixteenth of the region |
 //! | then | [`CounterBucket`], 8 slots of 32 bytes | 256 | six sixteenths |
 //! | then | [`LogBucket`], 8 slots of 32 bytes | 256 | a sixteenth |
@@ -72,7 +72,7 @@ use super::watch::Watch;
 /// "rlimit" and two zero bytes, as a little-endian number.
 pub(super) const MAGIC: u64 = 0x0000_7469_6d69_6c72;
 /// Changes whenever anything in this file does.
-pub(super) const VERSION: u32 = 5;
+pub(super) const VERSION: u32 = 6;
 
 /// Locks. Enough that two of 16 workers rarely meet, few enough to write at creation.
 pub(super) const STRIPES: usize = 512;
@@ -80,7 +80,7 @@ pub(super) const STRIPES: usize = 512;
 /// 70 % full, and one in 700 identities from one that is 85 % full (measured).
 pub(super) const BUCKET: usize = 8;
 /// Endpoints that can be told apart; more share the records that there are.
-pub(super) const BREAKERS: usize = 32;
+pub(super) const BREAKERS: usize = 500;
 /// Entries of a line.
 pub(super) const ENTRIES: u32 = 10;
 /// Bytes that a line costs, its owner included.
@@ -216,7 +216,7 @@ pub(super) struct Breaker {
     _unused: [AtomicU64; 3],
 }
 
-const _: () = assert!(size_of::<Header>() == 4096);
+const _: () = assert!(size_of::<Header>() == 32768);
 const _: () = assert!(size_of::<Stripe>() == 128);
 const _: () = assert!(size_of::<CounterBucket>() == 256);
 const _: () = assert!(size_of::<LogBucket>() == 256);

@@ -41,7 +41,7 @@ impl Logs<'_> {
                 return Ok(number);
             }
         }
-        Err(StoreError::Busy { after_ms: 0 })
+        Err(StoreError::Overtaken)
     }
 
     /// Frees a slot and its lines, unless its stripe is held or its owner may no longer go.

@@ -22,7 +22,6 @@ use super::stripes::{Holding, Stripes};
 use crate::core::limit::{Cost, Limit};
 use crate::core::log::{self, Facts};
 use crate::core::time::Micros;
-use crate::core::verdict::Verdict;
 use crate::store::{Owed, StoreError};
 
 /// Entries that a denied call walks along at the most without holding the stripe.
@@ -38,15 +37,24 @@ pub(super) struct Ask {
     pub limit: Limit,
     pub cost: Cost,
     pub now: Micros,
+    /// Entries of the client's earlier identities that count.
+    pub before: u64,
     pub excess: Excess,
 }
 
 impl Ask {
-    /// Whether this call is recorded where `used` entries count.
+    /// Whether this call is recorded where `used` entries of its own identity count.
     fn records(&self, used: u64) -> bool {
-        self.excess != Excess::Denied || log::admits(self.limit, used, self.cost)
+        self.excess != Excess::Denied || self.admits(used)
+    }
+
+    fn admits(&self, used: u64) -> bool {
+        log::admits(self.limit, self.before + used, self.cost)
     }
 }
+
+/// The facts about a log, and the time at which they hold: not before its newest entry.
+pub(super) type Seen = (Facts, Micros);
 
 /// All logs.
 #[derive(Clone, Copy)]
@@ -56,16 +64,18 @@ pub(super) struct Logs<'a> {
 }
 
 impl<'a> Logs<'a> {
-    /// Decides and records.
-    pub fn attempt(self, ask: &Ask) -> Result<Verdict, StoreError> {
-        if let Some(denied) = self.denied(ask) {
+    /// Records if that is admitted. Gives the facts before.
+    pub fn attempt(self, ask: &Ask) -> Result<Seen, StoreError> {
+        if ask.excess == Excess::Denied
+            && let Some(denied) = self.denied(ask)
+        {
             return Ok(denied);
         }
         let holding = self.hold(ask.tag)?;
-        let number = match self.find(ask) {
+        let number = match self.find(ask.tag, ask.buckets) {
             Some(number) => number,
             None if ask.records(0) => self.claim_slot(ask)?,
-            None => return Ok(log::attempt(Facts::default(), ask.limit, ask.cost, ask.now)),
+            None => return Ok((Facts::default(), ask.now)),
         };
         let mut open = self.open(number, &holding);
         let (facts, now) = open.facts(ask);
@@ -77,26 +87,25 @@ impl<'a> Logs<'a> {
             open.append(ask.cost, now)?;
             open.slot.meta.store(Meta::of(ask.limit).bits(), Relaxed); // a hint
         }
-        Ok(log::attempt(facts, ask.limit, ask.cost, now))
+        Ok((facts, now))
     }
 
-    /// Decides and records nothing.
-    pub fn peek(self, ask: &Ask) -> Result<Verdict, StoreError> {
+    /// Gives the facts. Records nothing.
+    pub fn peek(self, ask: &Ask) -> Result<Seen, StoreError> {
         if let Some(denied) = self.denied(ask) {
             return Ok(denied);
         }
         let holding = self.hold(ask.tag)?;
-        let (facts, now) = match self.find(ask) {
+        Ok(match self.find(ask.tag, ask.buckets) {
             Some(number) => self.open(number, &holding).facts(ask),
             None => (Facts::default(), ask.now),
-        };
-        Ok(log::peek(facts, ask.limit, ask.cost, now))
+        })
     }
 
     /// Forgets the log.
-    pub fn reset(self, ask: &Ask) -> Result<(), StoreError> {
-        let holding = self.hold(ask.tag)?;
-        if let Some(number) = self.find(ask) {
+    pub fn reset(self, tag: u64, buckets: [usize; 2]) -> Result<(), StoreError> {
+        let holding = self.hold(tag)?;
+        if let Some(number) = self.find(tag, buckets) {
             self.remove(number, &holding);
         }
         Ok(())
@@ -107,18 +116,18 @@ impl<'a> Logs<'a> {
         self.open(number, holding).remove();
     }
 
-    /// The verdict where the call is denied by entries that all count, with nothing held. `None`: it
-    /// is not, or the log changed meanwhile.
+    /// The facts where the call is denied by entries that all count, with nothing held. `None`: it is
+    /// not, or the log changed meanwhile.
     ///
     /// What the word reaches stays as it is for as long as the word does (layout, invariant 8), so
     /// a word that is the same afterwards vouches for the entries that were read in between.
-    fn denied(self, ask: &Ask) -> Option<Verdict> {
-        let slot = self.pool.slot(self.find(ask)?)?;
+    fn denied(self, ask: &Ask) -> Option<Seen> {
+        let slot = self.pool.slot(self.find(ask.tag, ask.buckets)?)?;
         // Acquire: pairs with the Release in `publish`; so that the entries are there.
         let seen = slot.word.load(Acquire);
         let log = self.plausible(seen);
         let used = u64::from(log.length);
-        if used == 0 || log::admits(ask.limit, used, ask.cost) {
+        if used == 0 || ask.admits(used) {
             return None;
         }
         let newest = log.newest(self.pool.line(log.last));
@@ -136,8 +145,7 @@ impl<'a> Logs<'a> {
         // one of a line's next owner sees that the word has changed.
         fence(Acquire);
         let same = slot.word.load(Relaxed) == seen && slot.tag.load(Relaxed) == ask.tag;
-        let facts = Facts { used, oldest, newest, blocking };
-        same.then(|| log::peek(facts, ask.limit, ask.cost, now))
+        same.then_some((Facts { used, oldest, newest, blocking }, now))
     }
 
     /// What a word says, or nothing if it says that a log is longer than all lines together.
@@ -164,7 +172,7 @@ impl<'a> Logs<'a> {
     /// Takes the oldest entries, as many as `into` has room for, and says how many.
     pub fn take(self, ask: &Ask, into: &mut [Owed]) -> Result<usize, StoreError> {
         let holding = self.hold(ask.tag)?;
-        let Some(number) = self.find(ask) else { return Ok(0) };
+        let Some(number) = self.find(ask.tag, ask.buckets) else { return Ok(0) };
         let mut open = self.open(number, &holding);
         let newest = open.log.newest(self.pool.line(open.log.last));
         let count = into.len().min(open.log.length as usize);
@@ -199,10 +207,10 @@ impl<'a> Logs<'a> {
         slots.map(move |(i, slot)| ((bucket * BUCKET + i) as u32, slot))
     }
 
-    fn find(self, ask: &Ask) -> Option<u32> {
-        let mut slots = ask.buckets.into_iter().flat_map(|bucket| self.slots(bucket));
+    fn find(self, tag: u64, buckets: [usize; 2]) -> Option<u32> {
+        let mut slots = buckets.into_iter().flat_map(|bucket| self.slots(bucket));
         // Relaxed: this identity's tag comes and goes only with the stripe held.
-        slots.find(|(_, slot)| slot.tag.load(Relaxed) == ask.tag).map(|(number, _)| number)
+        slots.find(|(_, slot)| slot.tag.load(Relaxed) == tag).map(|(number, _)| number)
     }
 }
 

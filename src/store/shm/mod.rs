@@ -11,6 +11,7 @@ mod deny;
 mod file;
 mod flags;
 mod host;
+mod key_ring;
 mod layout;
 mod lines;
 mod log_room;
@@ -25,23 +26,28 @@ mod stripes;
 mod watch;
 
 use std::hash::Hasher as _;
+use std::path::Path;
 
+use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
 
 use counters::Counters;
-use layout::STRIPES;
+use layout::{LogBucket, STRIPES};
 use lines::Lines;
-use logs::Logs;
+use logs::{Logs, Seen};
 use stripes::Stripes;
 
 use super::{Call, Owed, Store, StoreError};
-use crate::core::limit::{Algorithm, Limit};
+use crate::core::counter::Counts;
+use crate::core::limit::{Algorithm, Cost, Limit};
+use crate::core::log;
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 
 pub use busy::BusySeen;
 pub use file::FileProblem;
 pub use flags::Flags;
+pub use key_ring::{Kept, KeyName, KeyRing};
 pub use region::{MIN_SIZE, Region, RegionConfig, RegionError, Share, Usage};
 pub use segment::watch_forks;
 pub use watch::{
@@ -56,7 +62,27 @@ pub struct Shm {
     hasher: SipHasher13,
 }
 
+/// The number of a namespace: of its name (`rate_limit.namespace`) or, where that is empty, of the
+/// user `user` whose workers they are.
+#[must_use]
+pub fn namespace(name: &[u8], user: u32) -> u64 {
+    const NAMED: u64 = 1 << 63;
+    if name.is_empty() {
+        return user.into();
+    }
+    let digest = Sha256::digest(name);
+    NAMED | u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+}
+
 impl Region {
+    /// Maps the region that is in a file that workers use, whatever its size, and makes none.
+    ///
+    /// # Errors
+    /// [`RegionError`], which says why it cannot be used.
+    pub fn in_file(path: &Path) -> Result<Self, RegionError> {
+        file::open_existing(path)
+    }
+
     /// This region as a store. States of different namespaces never meet.
     #[must_use]
     pub fn shm(&'static self, namespace: u64) -> Shm {
@@ -78,25 +104,27 @@ impl Shm {
     /// [`Store::attempt`] at `now`, microseconds since the epoch.
     ///
     /// # Errors
-    /// [`StoreError::Busy`], [`StoreError::Full`] or [`StoreError::LogTooLarge`].
-    #[inline]
+    /// [`StoreError::Busy`], [`StoreError::Overtaken`], [`StoreError::Full`] or
+    /// [`StoreError::LogTooLarge`].
+    #[inline(always)]
     pub fn attempt_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         self.record(call, now, Excess::Denied)
     }
 
     /// Decides on a call at `now` and records it, or records it whatever the decision.
-    #[inline]
+    #[inline(always)]
     fn record(&self, call: &Call<'_>, now: Micros, excess: Excess) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
             Algorithm::Counter => self
                 .counters(key)
-                .attempt(counters::Ask { excess, ..key.counter(call, now) }, || {
+                .attempt(counters::Ask { excess, ..self.counter(key, call, now) }, || {
                     self.stripes().hold(key.stripe(), self.pool())
                 }),
             Algorithm::Log => {
-                self.room_for(call.algorithm, call.limit)?;
-                self.logs().attempt(&logs::Ask { excess, ..self.log(key, call, now) })
+                let ask = |ask: logs::Ask| self.logs().attempt(&logs::Ask { excess, ..ask });
+                let (facts, now) = self.log(key, call, now, ask)?;
+                Ok(log::attempt(facts, call.limit, call.cost, now))
             }
         }
     }
@@ -106,7 +134,7 @@ impl Shm {
     fn take(&self, call: &Call<'_>, into: &mut [Owed]) -> Result<usize, StoreError> {
         let key = self.find(call);
         match call.algorithm {
-            Algorithm::Log => self.logs().take(&self.log(key, call, 0), into),
+            Algorithm::Log => self.logs().take(&key.log(&self.region.logs, call, 0), into),
             Algorithm::Counter => {
                 let taken = self.counters(key).take(key.counter_tag(), call.limit.window());
                 let owed = taken.into_iter().filter(|owed| owed.units > 0);
@@ -122,10 +150,10 @@ impl Shm {
     pub fn peek_at(&self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
         let key = self.find(call);
         match call.algorithm {
-            Algorithm::Counter => Ok(self.counters(key).peek(key.counter(call, now))),
+            Algorithm::Counter => Ok(self.counters(key).peek(self.counter(key, call, now))),
             Algorithm::Log => {
-                self.room_for(call.algorithm, call.limit)?;
-                self.logs().peek(&self.log(key, call, now))
+                let (facts, now) = self.log(key, call, now, |ask| self.logs().peek(&ask))?;
+                Ok(log::peek(facts, call.limit, call.cost, now))
             }
         }
     }
@@ -146,7 +174,7 @@ impl Shm {
 
     /// Where this call's state is: a keyed hash of namespace, algorithm, window and identity. The key
     /// is random, so nobody outside can aim at a bucket or at somebody's tag.
-    #[inline]
+    #[inline(always)]
     fn find(&self, call: &Call<'_>) -> Key {
         let mut hasher = self.hasher;
         let algorithm = u64::from(call.algorithm == Algorithm::Log);
@@ -154,6 +182,7 @@ impl Shm {
         Key(hasher.hash(call.identity).max(1))
     }
 
+    #[inline(always)]
     fn counters(&self, key: Key) -> Counters<'static, portable_atomic::AtomicU128> {
         let buckets = &self.region.counters;
         let [first, second] = key.buckets(buckets.len());
@@ -163,10 +192,43 @@ impl Shm {
         }
     }
 
-    fn log(&self, key: Key, call: &Call<'_>, now: Micros) -> logs::Ask {
-        let buckets = key.buckets(self.region.logs.len());
-        let Call { limit, cost, .. } = *call;
-        logs::Ask { tag: key.0, buckets, limit, cost, now, excess: Excess::Denied }
+    /// The call on a counter, after what the earlier identities hold was read.
+    #[inline]
+    fn counter(&self, key: Key, call: &Call<'_>, now: Micros) -> counters::Ask {
+        let mut ask = key.counter(call, now);
+        for identity in call.earlier {
+            let key = self.find(&Call { identity, ..*call });
+            ask = self.counters(key).before(counters::Ask { tag: key.counter_tag(), ..ask });
+        }
+        counters::Ask { tag: key.counter_tag(), ..ask }
+    }
+
+    /// Asks the log, after the earlier identities' logs were read.
+    fn log(
+        &self,
+        key: Key,
+        call: &Call<'_>,
+        mut now: Micros,
+        ask: impl FnOnce(logs::Ask) -> Result<Seen, StoreError>,
+    ) -> Result<Seen, StoreError> {
+        self.room_for(call.algorithm, call.limit)?;
+        let mut earlier = Vec::new();
+        let of = |n: usize, limit, cost, now| {
+            let call = Call { identity: &call.earlier[n], limit, cost, ..*call };
+            self.logs().peek(&self.find(&call).log(&self.region.logs, &call, now))
+        };
+        for n in 0..call.earlier.len() {
+            let (facts, at) = of(n, call.limit, call.cost, now)?;
+            earlier.push(facts);
+            now = at;
+        }
+        let own = key.log(&self.region.logs, call, now);
+        let (own, now) = ask(logs::Ask { before: log::used(&earlier), ..own })?;
+        let nth = |log: usize, n| {
+            let limit = log::blocked_by(call.limit, earlier[log].used, n);
+            of(log, limit, Cost::ONE, now).map(|(facts, _)| facts.blocking)
+        };
+        Ok((log::join(&earlier, own, call.limit, call.cost, nth)?, now))
     }
 
     fn logs(&self) -> Logs<'static> {
@@ -190,7 +252,7 @@ impl Shm {
 }
 
 impl Store for Shm {
-    #[inline]
+    #[inline(always)]
     fn attempt(&mut self, call: &Call<'_>) -> Result<Verdict, StoreError> {
         self.attempt_at(call, self.region.now())
     }
@@ -200,13 +262,16 @@ impl Store for Shm {
     }
 
     fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
+        for identity in call.earlier {
+            self.reset(&Call { identity, earlier: &[], ..*call })?;
+        }
         let key = self.find(call);
         match call.algorithm {
             Algorithm::Counter => {
                 self.counters(key).take(key.counter_tag(), call.limit.window());
                 Ok(())
             }
-            Algorithm::Log => self.logs().reset(&self.log(key, call, self.region.now())),
+            Algorithm::Log => self.logs().reset(key.0, key.buckets(self.region.logs.len())),
         }
     }
 
@@ -239,7 +304,14 @@ impl Key {
     #[inline]
     fn counter(self, call: &Call<'_>, now: Micros) -> counters::Ask {
         let Call { limit, cost, .. } = *call;
-        counters::Ask { tag: self.counter_tag(), limit, cost, now, excess: Excess::Denied }
+        let (tag, excess, earlier) = (self.counter_tag(), Excess::Denied, Counts::default());
+        counters::Ask { tag, limit, cost, now, excess, earlier }
+    }
+
+    fn log(self, table: &[LogBucket], call: &Call<'_>, now: Micros) -> logs::Ask {
+        let Call { limit, cost, .. } = *call;
+        let (tag, buckets) = (self.0, self.buckets(table.len()));
+        logs::Ask { tag, buckets, limit, cost, now, excess: Excess::Denied, before: 0 }
     }
 
     /// The highest 34 bits.

@@ -7,6 +7,7 @@
 
 use super::counters::{Ask, Counters, Word};
 use super::layout::{CounterBucket, CounterSlot, Stats};
+use crate::core::counter::Counts;
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::{Micros, SECOND};
 use crate::store::StoreError;
@@ -23,6 +24,7 @@ fn ask(tag: u64, max: i64, cost: i64) -> Ask {
         limit: Limit::new(max, 60).unwrap(),
         cost: Cost::new(cost, Algorithm::Counter).unwrap(),
         now: NOW,
+        earlier: Counts::default(),
         excess: Excess::Denied,
     }
 }

@@ -88,6 +88,14 @@ impl Segment {
         }
     }
 
+    /// Keeps what is in it out of swap and core dumps, where the system lets us.
+    pub fn hide(&self) {
+        // SAFETY: this mapping, all of it; changes nothing in it.
+        unsafe { libc::mlock(self.start.as_ptr().cast(), self.size) };
+        // SAFETY: as above.
+        unsafe { libc::madvise(self.start.as_ptr().cast(), self.size, libc::MADV_DONTDUMP) };
+    }
+
     /// The parts of `span`, each a `T`.
     ///
     /// # Safety

@@ -22,6 +22,10 @@ var_dump(
 );
 echo $with("\n"), $with(str_repeat('x', 5000));
 unlink($file);
+shell_exec('mkfifo ' . escapeshellarg($file));
+echo str_replace($file, '(pipe)', php($code, ['rate_limit.salt_file' => $file]));
+echo php($code, ['rate_limit.salt_file' => '/dev/zero']);
+unlink($file);
 echo str_replace($file, '(file)', php($code, ['rate_limit.salt_file' => $file]));
 ?>
 --EXPECT--
@@ -32,7 +36,11 @@ bool(true)
 bool(true)
 rate_limit: rate_limit.salt_file = "(file)": must not be empty
 ConfigException: rate_limit.salt_file = "(file)": must not be empty
-rate_limit: rate_limit.salt_file = "(file)": must hold at most 4096 bytes, 5000 found
-ConfigException: rate_limit.salt_file = "(file)": must hold at most 4096 bytes, 5000 found
+rate_limit: rate_limit.salt_file = "(file)": must hold at most 4096 bytes
+ConfigException: rate_limit.salt_file = "(file)": must hold at most 4096 bytes
+rate_limit: rate_limit.salt_file = "(pipe)": cannot be read: it is not a regular file
+ConfigException: rate_limit.salt_file = "(pipe)": cannot be read: it is not a regular file
+rate_limit: rate_limit.salt_file = "/dev/zero": cannot be read: it is not a regular file
+ConfigException: rate_limit.salt_file = "/dev/zero": cannot be read: it is not a regular file
 rate_limit: rate_limit.salt_file = "(file)": cannot be read: No such file or directory (os error 2)
 ConfigException: rate_limit.salt_file = "(file)": cannot be read: No such file or directory (os error 2)

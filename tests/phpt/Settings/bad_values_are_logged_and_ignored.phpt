@@ -8,7 +8,7 @@ require __DIR__ . '/../php.inc';
 $bad = [
     'on_failure' => ['', 'Throw', 'fail'], 'timeout' => ['0', '-1', '60.1', 'abc', 'NaN'], 'breaker' => ['0', '1.5', '1001'],
     'retry_interval' => ['0', '3601'], 'memory_size' => ['lots', '-1', '5T'], 'ipv6_prefix' => ['0', '129', '64.0'],
-    'deny_cache' => ['2'], 'log_layout' => ['set'], 'clock' => ['redis'],
+    'deny_cache' => ['2'], 'log_layout' => ['set'], 'clock' => ['redis'], 'salt' => ['a secret salt', 'Managed'],
     'enabled' => ['never'], 'dry_run' => ['wet'],
 ];
 foreach ($bad as $name => $values) {
@@ -41,6 +41,8 @@ rate_limit: rate_limit.ipv6_prefix = "64.0" must be a whole number from 1 to 128
 rate_limit: rate_limit.deny_cache = "2" must be 1 or 0; it is ignored
 rate_limit: rate_limit.log_layout = "set" must be sorted-set or list; it is ignored
 rate_limit: rate_limit.clock = "redis" must be server or host; it is ignored
+rate_limit: rate_limit.salt = "***" must be empty or managed; a salt of your own belongs into RL_DAILY_SALT or the file that rate_limit.salt_file names, since ini_get() shows what stands here; it is ignored
+rate_limit: rate_limit.salt = "***" must be empty or managed; a salt of your own belongs into RL_DAILY_SALT or the file that rate_limit.salt_file names, since ini_get() shows what stands here; it is ignored
 rate_limit: rate_limit.enabled = "never" must be 1 or 0; it is ignored
 rate_limit: rate_limit.dry_run = "wet" must be 1 or 0; it is ignored
-{"on_failure":"memory","timeout":60,"breaker":1000,"retry_interval":0.01,"memory_size":2097152,"memory_file":"","namespace":"mine","salt_file":"","ipv6_prefix":128,"deny_cache":false,"log_layout":"list","clock":"host","enabled":false,"dry_run":true}
+{"on_failure":"memory","timeout":60,"breaker":1000,"retry_interval":0.01,"memory_size":2097152,"memory_file":"","namespace":"mine","salt":"","salt_file":"","ipv6_prefix":128,"deny_cache":false,"log_layout":"list","clock":"host","enabled":false,"dry_run":true}

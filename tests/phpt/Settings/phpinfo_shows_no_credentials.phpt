@@ -1,14 +1,25 @@
 --TEST--
 phpinfo() and rate_limit_status() show the store without user, password and options
---INI--
-rate_limit.store="redis://user:sec@ret@10.0.0.5:6380/2?prefix=app:"
 --FILE--
 <?php
-ob_start();
-phpinfo(INFO_MODULES);
-preg_match_all('/^.*10\.0\.0\.5.*$/m', ob_get_clean(), $lines);
-echo implode("\n", $lines[0]), "\n", rate_limit_status()['store'], "\n";
+require __DIR__ . '/../php.inc';
+
+$stores = ['redis://user:sec@ret@10.0.0.5:6380/2?prefix=app:', 'redis://u:secret', 'redis://u:secret:6379', 'u:secret'];
+foreach ($stores as $store) {
+    echo php(<<<'PHP'
+        ob_start();
+        phpinfo(INFO_MODULES);
+        preg_match('/^rate_limit.store.*$/m', ob_get_clean(), $line);
+        echo $line[0], "\n", rate_limit_status()['store'], "\n";
+        PHP, ['rate_limit.store' => $store]);
+}
 ?>
 --EXPECT--
-rate_limit.store => redis://***@10.0.0.5:6380/2 => redis://***@10.0.0.5:6380/2
-redis://***@10.0.0.5:6380/2
+rate_limit.store => redis://10.0.0.5:6380/2 => redis://10.0.0.5:6380/2
+redis://10.0.0.5:6380/2
+rate_limit.store => redis://*** => redis://***
+redis://***
+rate_limit.store => redis://*** => redis://***
+redis://***
+rate_limit.store => *** => ***
+***

@@ -11,5 +11,5 @@ echo count($settings), "\n";
 var_dump(ini_get_all('rate_limit') === $settings);
 ?>
 --EXPECT--
-15
+16
 bool(true)

@@ -130,6 +130,40 @@ final class ClientObjectTest extends TestCase
         }
     }
 
+    public function test_an_object_whose_connection_has_failed_is_answered_by_the_policy(): void
+    {
+        foreach ([\Redis::class, (new class extends \Redis {})::class] as $client) {
+            $redis = new $client();
+            try {
+                $redis->connect('127.0.0.1', 1);
+                self::fail('it connects');
+            } catch (\RedisException) {
+                // The application goes on.
+            }
+            $answer = fn (OnFailure $policy): \RateLimit\Verdict => (new \SlidingWindowLog($redis, 10, 60, $policy))->attempt('one');
+            self::assertSame(\RateLimit\Source::FailOpen, $answer(OnFailure::Open)->source);
+            self::assertSame(\RateLimit\Source::FailClosed, $answer(OnFailure::Closed)->source);
+            self::assertSame(\RateLimit\Source::Memory, $answer(OnFailure::Memory)->source);
+            try {
+                $answer(OnFailure::Throw);
+                self::fail('no exception');
+            } catch (\RedisException $exception) {
+                self::assertInstanceOf(StoreException::class, $exception);
+            }
+        }
+    }
+
+    public function test_an_outage_at_the_default_address_is_answered_by_the_policy(): void
+    {
+        if (@fsockopen('127.0.0.1', 6379)) {
+            self::markTestSkipped('something listens on 127.0.0.1:6379');
+        }
+        foreach ([OnFailure::Open, OnFailure::Closed, OnFailure::Memory] as $policy) {
+            $lazy = new \Redis(['host' => '127.0.0.1']);
+            self::assertNotSame(\RateLimit\Source::Redis, (new \SlidingWindowLog($lazy, 10, 60, $policy))->attempt('one')->source);
+        }
+    }
+
     /** @return list<array{\Closure(int): \Redis}> */
     public static function clientsUnderTls(): array
     {
@@ -248,6 +282,34 @@ final class ClientObjectTest extends TestCase
         $this->expectException(\Error::class);
         $this->expectExceptionMessage('Class "LogicError" not found');
         (new \SlidingWindowLog($redis, 7, 60, OnFailure::Open))->check('one');
+    }
+
+    public function test_an_error_in_the_clients_code_takes_nothing_and_opens_no_breaker(): void
+    {
+        foreach (OnFailure::cases() as $policy) {
+            $redis = $this->server->connect(new class extends \Redis {
+                public bool $broken = false;
+
+                public function rawCommand(string $command, mixed ...$arguments): mixed
+                {
+                    return $this->broken ? throw new \Error('broken') : parent::rawCommand($command, ...$arguments);
+                }
+            });
+            $limiter = new \SlidingWindowLog($redis, 7, 60, $policy);
+            $limiter->check($policy->name);
+            $redis->broken = true;
+            for ($call = 0; $call < 5; ++$call) {
+                try {
+                    $limiter->check($policy->name);
+                    self::fail('no error');
+                } catch (\Error $error) {
+                    self::assertSame('broken', $error->getMessage());
+                }
+            }
+            $redis->broken = false;
+            $verdict = $limiter->attempt($policy->name);
+            self::assertSame([5, \RateLimit\Source::Redis], [$verdict->remaining, $verdict->source]);
+        }
     }
 
     public function test_a_client_that_uses_the_limiter_itself_is_answered(): void

@@ -92,6 +92,7 @@ final class ConnectionTest extends TestCase
             $impossible = $limiter($policy)->attempt('one', 4);
             self::assertFalse($impossible->allowed);
             self::assertNull($impossible->retryAfter);
+            self::assertSame(Source::FailClosed, $impossible->source);
         }
         try {
             $limiter(OnFailure::Throw)->check('one');
@@ -108,6 +109,26 @@ final class ConnectionTest extends TestCase
     {
         $this->expectException(\RateLimit\StoreException::class);
         (new \SlidingWindowLog('redis://127.0.0.1:1', 3, 60, OnFailure::Open))->reset('one');
+    }
+
+    public function test_a_user_who_may_not_delete_is_refused_the_reset_alone(): void
+    {
+        $server = new RedisServer();
+        $server->client()->rawCommand('ACL', 'SETUSER', 'limiter', 'on', '>secret', '~*', '&*', '+@all', '-del');
+        $client = $server->connect(new class extends \Redis {});
+        $client->auth(['limiter', 'secret']);
+        foreach (["redis://limiter:secret@127.0.0.1:$server->port", $client] as $redis) {
+            $limiter = new \SlidingWindowLog($redis, 10, 60);
+            for ($call = 0; $call < 5; ++$call) {
+                try {
+                    $limiter->reset('one');
+                    self::fail('no exception');
+                } catch (\RateLimit\StoreException $exception) {
+                    self::assertStringContainsString('NOPERM', $exception->getMessage());
+                }
+            }
+            self::assertSame(Source::Redis, $limiter->attempt('one')->source);
+        }
     }
 
     public function test_a_key_of_another_type_is_an_error_of_that_call_alone(): void

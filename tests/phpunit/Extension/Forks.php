@@ -28,6 +28,7 @@ final class Forks
                 posix_kill(posix_getpid(), SIGKILL); // nothing of the test's own ends here
             }
             fclose($pair[1]);
+            stream_set_timeout($pair[0], 86_400); // as long as it takes
         }
         $results = array_map(fn (array $pair): mixed => json_decode(stream_get_contents($pair[0]), true), $pipes);
         foreach ($children as $child) {

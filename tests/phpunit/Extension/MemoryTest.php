@@ -42,6 +42,19 @@ final class MemoryTest extends TestCase
         self::assertSame(96, $limiter->peek('forked')->remaining);
     }
 
+    public function test_a_log_too_large_for_the_region_is_refused_before_it_is_needed(): void
+    {
+        foreach (['memory://', 'redis://127.0.0.1:1'] as $store) {
+            try {
+                new \SlidingWindowLog($store, 10_000_000, 60, \RateLimit\OnFailure::Memory);
+                self::fail('no exception');
+            } catch (\RateLimit\ConfigException $exception) {
+                self::assertStringContainsString('rate_limit.memory_size', $exception->getMessage());
+            }
+        }
+        new \SlidingWindowLog('redis://127.0.0.1:1', 10_000_000, 60, \RateLimit\OnFailure::Throw);
+    }
+
     public function test_every_decision_of_every_worker_is_counted_once(): void
     {
         $counts = static fn (): array => rate_limit_status()['decisions']['log']['memory'];

@@ -20,6 +20,11 @@ final class Load
         );
     }
 
+    public function answered(): int
+    {
+        return count(file($this->statuses));
+    }
+
     /** @return array<int, int> how often each status was answered; 0: none */
     public function end(): array
     {

@@ -18,8 +18,9 @@ final class FpmPool
      * @param array<string, string> $files of the folder, by name
      * @param list<string> $pool lines of the pool's configuration
      * @param array<string, string> $ini settings, as php.ini would have them
+     * @param list<string> $under a program that php-fpm is run by, with its arguments
      */
-    public function __construct(array $files, array $pool = [], array $ini = [], bool $withExtension = true)
+    public function __construct(array $files, array $pool = [], array $ini = [], bool $withExtension = true, array $under = [])
     {
         $this->folder = Server::folder();
         foreach ($files as $name => $content) {
@@ -39,7 +40,7 @@ final class FpmPool
             array_push($options, '-d', "$name=$value");
         }
         $this->server = new Server(
-            [getenv('PHP_FPM') ?: 'php-fpm8.4', '-n', ...$options, '-y', "$this->folder/php-fpm.conf", ...($root ? ['-R'] : [])],
+            [...$under, getenv('PHP_FPM') ?: 'php-fpm8.4', '-n', ...$options, '-y', "$this->folder/php-fpm.conf", ...($root ? ['-R'] : [])],
             fn (): bool => file_exists("$this->folder/fpm.sock"),
         );
     }

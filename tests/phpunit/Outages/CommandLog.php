@@ -105,9 +105,9 @@ final class CommandLog
     /** @param list<string> $keys */
     private function counter(array $keys, int $window, int $elapsed, int $limit, int $cost, int $record): string
     {
-        [$before, $here, $after] = $keys;
-        if (isset($this->counters[$after])) {
-            [$before, $here, $elapsed] = [$here, $after, 0];
+        [$before, $here] = $keys;
+        if (isset($keys[2], $this->counters[$keys[2]])) {
+            [$before, $here, $elapsed] = [$here, $keys[2], 0];
         }
         $used = ($this->counters[$here] ?? 0) + intdiv(($this->counters[$before] ?? 0) * ($window - $elapsed), $window);
         $allowed = $used + $cost <= $limit;

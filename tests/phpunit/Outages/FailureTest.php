@@ -64,12 +64,13 @@ final class FailureTest extends TestCase
     public function test_each_policy_answers_in_time_and_the_log_says_why_once(\Closure $store, string $reason): void
     {
         $address = $store($this);
-        ['results' => $results, 'log' => $log, 'output' => $output] = $this->check($address);
-
-        foreach (['throw', 'open', 'closed', 'memory'] as $policy) {
-            // A tenth for the answer, and what a busy machine adds.
-            self::assertLessThan(self::TIMEOUT * 1.1 + 0.05, $results[$policy]['seconds'], "$policy: $output");
-        }
+        $tries = 0;
+        do {
+            ['results' => $results, 'log' => $log, 'output' => $output] = $this->check($address);
+            $slowest = max(array_column($results, 'seconds'));
+            // A tenth for the answer; the machine may have had something else to do, but not each time.
+        } while ($slowest > self::TIMEOUT * 1.1 && ++$tries < 4);
+        self::assertLessThanOrEqual(self::TIMEOUT * 1.1, $slowest, $output);
         self::assertStringContainsString('RateLimit\StoreException', $results['throw']['answer']);
         self::assertStringContainsString($reason, $results['throw']['answer']);
         self::assertSame([true, 10, 'fail-open'], $results['open']['answer']);

@@ -45,10 +45,12 @@ final class SoakTest extends TestCase
         $results = Forks::run(self::WORKERS / 2 + 1, fn (int $number): array => $number === 0
             ? $server->run($end)
             : $this->traffic($pool, $end, "$this->folder/traffic-$number"));
-        $lives = $results[0];
+        foreach ($results as $result) {
+            self::assertIsArray($result, (string) json_encode($result));
+        }
+        $lives = array_shift($results);
         $workers = [];
-        foreach (array_slice($results, 1) as $seen) {
-            self::assertIsArray($seen, (string) json_encode($seen));
+        foreach ($results as $seen) {
             foreach ($seen as $worker => $memory) {
                 $workers[$worker] = [min($memory[0], $workers[$worker][0] ?? INF), max($memory[1], $workers[$worker][1] ?? 0)];
             }

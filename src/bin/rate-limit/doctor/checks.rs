@@ -105,7 +105,7 @@ fn is_no_right(error: &StoreError) -> bool {
 
 fn call<'a>(algorithm: Algorithm, identity: &'a [u8]) -> Call<'a> {
     let limit = Limit::new(10, 60).expect("within its range");
-    Call { algorithm, identity, limit, cost: Cost::ONE }
+    Call { algorithm, identity, earlier: &[], limit, cost: Cost::ONE }
 }
 
 fn decide(store: &mut RedisStore<SharedConnection>, identity: &[u8]) -> Result<(), StoreError> {

@@ -73,18 +73,22 @@ pub fn run(args: &DoctorArgs) -> Result<bool, Failure> {
 
 fn dsn(args: &DoctorArgs) -> Result<String, Failure> {
     match args.dsn.as_deref() {
-        Some("-") => {
-            let mut text = String::new();
-            io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
-            Ok(text.trim().to_owned())
-        }
-        Some(text) => Ok(text.to_owned()),
+        Some(text) => from_input(text),
         None => std::env::var(VARIABLE).map_err(|_| {
             Failure::usage(format!("name a DSN, or put it into the environment as {VARIABLE}"))
         }),
     }
+}
+
+/// `text`, or standard input where that is `-`.
+pub fn from_input(text: &str) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text.to_owned());
+    }
+    let mut text = String::new();
+    let read = io::stdin().read_to_string(&mut text);
+    read.map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
+    Ok(text.trim().to_owned())
 }
 
 fn page(findings: &[Finding]) -> String {
