@@ -39,8 +39,7 @@ fn exhaust(shm: &mut Shm, call: &Call<'_>, denied: u32) {
 
 /// Exit code, standard output, standard error.
 fn tool(arguments: &[&str]) -> (i32, String, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_rate-limit")).args(arguments).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_rate-limit")).args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
@@ -63,7 +62,8 @@ fn top_ranks_by_calls_and_by_denials_and_reset_frees_by_pseudonym() {
     assert_eq!(code, 0);
     let (busiest, denied) = page.split_once("Most denied").unwrap();
     let rows = |table: &str| -> Vec<Vec<String>> {
-        let rows = table.lines().filter(|line| line.starts_with("log-") || line.starts_with("counter-"));
+        let rows =
+            table.lines().filter(|line| line.starts_with("log-") || line.starts_with("counter-"));
         rows.map(|row| row.split_whitespace().map(str::to_owned).collect()).collect()
     };
     let (busiest, denied) = (rows(busiest), rows(denied));
@@ -71,11 +71,14 @@ fn top_ranks_by_calls_and_by_denials_and_reset_frees_by_pseudonym() {
         rows.iter().map(|row| [1, 5, 6, 7].map(|n| row[n].clone())).collect()
     };
     // Sixteen times what was sampled.
-    assert_eq!(numbers(&busiest), [
-        ["1000000", "1600", "0", "store"],
-        ["3", "688", "640", "memory"],
-        ["3", "368", "320", "memory"],
-    ]);
+    assert_eq!(
+        numbers(&busiest),
+        [
+            ["1000000", "1600", "0", "store"],
+            ["3", "688", "640", "memory"],
+            ["3", "368", "320", "memory"],
+        ]
+    );
     assert_eq!(numbers(&denied), numbers(&busiest[1..]));
 
     let pseudonyms = [denied[0][0].as_str(), denied[1][0].as_str()];
@@ -134,8 +137,17 @@ fn reset_in_a_store_takes_the_denials_that_this_host_remembers_with_it() {
         shm.remember(ticket, &denied, now);
         let file = folder.path("memory");
         let result = tool(&[
-            "reset", "--store", &dsn, "--memory-file", file.to_str().unwrap(), "--identity", "one",
-            "--class", class, "--window", "3600",
+            "reset",
+            "--store",
+            &dsn,
+            "--memory-file",
+            file.to_str().unwrap(),
+            "--identity",
+            "one",
+            "--class",
+            class,
+            "--window",
+            "3600",
         ]);
         assert_eq!(result, (0, "freed\n".to_owned(), String::new()));
         assert_eq!(store.peek(&call).unwrap().remaining, 3);
@@ -165,7 +177,17 @@ fn what_cannot_be_done_is_said_and_no_file_is_made() {
         &["reset", "--memory-file", file, "--identity", "one", "--class", "log", "--window", "0"],
         &["reset", "--identity", "one", "--class", "log", "--window", "60"],
         &["reset", "log-0123456789abcdef"],
-        &["reset", "--store", "redis://:s3cret@h:x", "--identity", "a", "--class", "log", "--window", "1"],
+        &[
+            "reset",
+            "--store",
+            "redis://:s3cret@h:x",
+            "--identity",
+            "a",
+            "--class",
+            "log",
+            "--window",
+            "1",
+        ],
     ] {
         let (code, _, error) = tool(arguments);
         assert_eq!(code, 2, "{arguments:?}: {error}");
