@@ -19,8 +19,8 @@ use super::servers;
 use super::value;
 use super::zend::Thrown;
 use crate::core::time::{Micros, SECOND};
-use crate::store::StoreError;
 use crate::store::redis::{Script, ServerClock, Transport, refuses_time, server_error};
+use crate::store::{StoreError, scope};
 
 /// A client object that a limiter was given, and what is known about it.
 pub struct Client {
@@ -39,7 +39,7 @@ impl Client {
     /// Asks the object what it knows: its address, its prefix, whether it speaks to a Cluster.
     pub fn of(object: Zval, kind: Kind) -> Result<Self, Thrown> {
         let endpoint = object::address(&object, kind)?;
-        let scope = servers::scope(&(&endpoint, object::belongings(&object, kind)?));
+        let scope = scope(&(&endpoint, object::belongings(&object, kind)?));
         let clock = servers::clock(&endpoint, Rc::default);
         let cluster = object::is_cluster(&object, kind)?;
         let prefix = if kind == Kind::Predis { Vec::new() } else { object::prefix(&object)? };

@@ -13,13 +13,13 @@ use rand::rngs::SysRng;
 
 use super::backend::Backend;
 use super::memory::{self, Memory, namespace};
-use super::servers::scope;
 use super::zend::Thrown;
 use super::{exceptions, settings};
 use crate::clock;
 use crate::core::identity::{Key, Salt};
 use crate::core::time::{Day, Micros, SECOND};
 use crate::limiter::OnFailure;
+use crate::store::scope;
 use crate::store::shm::{Kept, KeyName, KeyRing};
 
 /// How long a host goes by its copy of a key before it asks the server again, microseconds.

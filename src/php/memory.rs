@@ -7,13 +7,11 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use sha2::{Digest, Sha256};
-
 use super::zend::Thrown;
 use super::{exceptions, log, settings};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
-use crate::store::shm::{Flags, KeyRing, Region, RegionConfig, Shm, watch_forks};
+use crate::store::shm::{self, Flags, KeyRing, Region, RegionConfig, Shm, watch_forks};
 use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
 
 /// What this process and its children share.
@@ -204,12 +202,7 @@ impl Host for &Memory {
 /// `rate_limit.namespace`, by default the effective user id: that of the worker, which may differ
 /// from the one that mapped the region.
 pub fn namespace() -> u64 {
-    const NAMED: u64 = 1 << 63;
-    let name = settings::text(c"rate_limit.namespace");
-    if name.is_empty() {
-        // SAFETY: always succeeds.
-        return unsafe { libc::geteuid() }.into();
-    }
-    let digest = Sha256::digest(name);
-    NAMED | u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+    // SAFETY: always succeeds.
+    let user = unsafe { libc::geteuid() };
+    shm::namespace(&settings::text(c"rate_limit.namespace"), user)
 }

@@ -3,10 +3,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use crate::store::redis::{Endpoint, ServerClock};
+use crate::store::scope;
 
 thread_local!(static CLOCKS: RefCell<BTreeMap<String, Rc<ServerClock>>> = RefCell::default());
 
@@ -46,13 +46,6 @@ impl Store {
         });
         Ok(store)
     }
-}
-
-/// Stands for a store: the same for the same store in every process of this host.
-pub fn scope(store: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    store.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The clock of the server at `endpoint`: the one known already, else `new`.

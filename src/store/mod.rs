@@ -1,5 +1,7 @@
 //! Where state lives, and the contract of every store.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
@@ -81,6 +83,13 @@ pub struct Owed {
     pub at: Micros,
     /// How many.
     pub units: u64,
+}
+
+/// Stands for a store elsewhere by what tells it from others: the same in every process of this host.
+pub fn scope(store: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    store.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What the workers of one host know together about stores that are elsewhere.

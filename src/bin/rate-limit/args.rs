@@ -1,10 +1,12 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use rate_limit::core::identity::Ipv6Prefix;
 use rate_limit::core::limit::{Limit, LimitError};
+use rate_limit::store::redis::Layout;
 
 use crate::Failure;
 use crate::demand::Share;
@@ -25,6 +27,120 @@ pub struct Cli {
 pub enum Command {
     /// Says what a limit would have done to the requests of an access log.
     Replay(ReplayArgs),
+    /// Says what is wrong with a Redis or Valkey server, or with the way to it.
+    Doctor(DoctorArgs),
+    /// Shows who asks most and who is denied most on this host, as pseudonyms.
+    Top(TopArgs),
+    /// Frees an identity while the workers run.
+    Reset(ResetArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Run it as the user that the file belongs to: sudo -u www-data rate-limit top ...")]
+pub struct TopArgs {
+    /// The file that rate_limit.memory_file names
+    #[arg(long, value_name = "FILE")]
+    pub memory_file: PathBuf,
+
+    /// Rows of each table
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub rows: u16,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Run it as the user that the workers run as: sudo -u www-data rate-limit reset ...
+
+With --store as well as --memory-file this host also forgets the denials that it remembers of the
+store. Other hosts do so after ten seconds at the latest.")]
+pub struct ResetArgs {
+    /// Pseudonyms as rate-limit top shows them, of states in memory
+    pub pseudonyms: Vec<String>,
+
+    /// The identity as the limiter was given it
+    #[arg(long, value_name = "TEXT", conflicts_with = "pseudonyms")]
+    pub identity: Option<OsString>,
+
+    /// The limiter's class
+    #[arg(long, value_enum)]
+    pub class: Option<Class>,
+
+    /// The limiter's window, in seconds
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub window: Option<i64>,
+
+    /// The file that rate_limit.memory_file names
+    #[arg(long, value_name = "FILE")]
+    pub memory_file: Option<PathBuf>,
+
+    /// The workers' rate_limit.namespace
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub namespace: OsString,
+
+    /// The store, as in rate_limit.store; - reads it from standard input
+    #[arg(long, value_name = "DSN")]
+    pub store: Option<String>,
+
+    /// As rate_limit.log_layout
+    #[arg(long, value_enum, default_value_t = LogLayout::SortedSet)]
+    pub log_layout: LogLayout,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Class {
+    Log,
+    Counter,
+}
+
+impl From<Class> for rate_limit::core::limit::Algorithm {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Log => Self::Log,
+            Class::Counter => Self::Counter,
+        }
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Connects as the extension does, and writes and removes keys of its own under rl:. Prints no credentials.
+
+Exit code: 0 when the extension can work there, also with warnings; 1 when it cannot; 2 when the
+command line is wrong.")]
+pub struct DoctorArgs {
+    /// redis://, rediss://, redis+unix://, redis-cluster:// or redis-sentinel://, as in
+    /// rate_limit.store; - reads it from standard input, and without one RATE_LIMIT_DSN of the
+    /// environment is taken, which ps does not show to other users
+    pub dsn: Option<String>,
+
+    /// Seconds, as rate_limit.timeout
+    #[arg(long, value_name = "SECONDS", default_value = "0.1", value_parser = timeout)]
+    pub timeout: f64,
+
+    /// As rate_limit.log_layout
+    #[arg(long, value_enum, default_value_t = LogLayout::SortedSet)]
+    pub log_layout: LogLayout,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum LogLayout {
+    SortedSet,
+    List,
+}
+
+impl From<LogLayout> for Layout {
+    fn from(layout: LogLayout) -> Self {
+        match layout {
+            LogLayout::SortedSet => Self::SortedSet,
+            LogLayout::List => Self::List,
+        }
+    }
+}
+
+fn timeout(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.001..=60.0).contains(seconds));
+    seconds.ok_or_else(|| format!("must be from 0.001 to 60, {text:?} given"))
 }
 
 #[derive(Args)]

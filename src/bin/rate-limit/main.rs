@@ -2,18 +2,21 @@
 //!
 //! `replay` goes one way: [`input`] gives lines, [`sources`] reads them as requests ([`line`],
 //! [`json`]) and merges several logs, [`order`] sorts, [`replay`] decides and counts, [`report`]
-//! names what was found, and [`text`] or [`html`] writes it. Another command is another variant of
-//! [`args::Command`] and another module.
+//! names what was found, and [`text`] or [`html`] writes it. [`doctor`] asks a store,
+//! [`memory`] looks into the workers' shared memory. Another command
+//! is another variant of [`args::Command`] and another module.
 #![forbid(unsafe_code)]
 
 mod args;
 mod chart;
 mod demand;
+mod doctor;
 mod escape;
 mod html;
 mod input;
 mod json;
 mod line;
+mod memory;
 mod names;
 mod order;
 mod policy;
@@ -57,10 +60,14 @@ impl Failure {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Replay(args) => replay(&args),
+        Command::Replay(args) => replay(&args).map(|()| true),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Top(args) => memory::top(&args).map(|()| true),
+        Command::Reset(args) => memory::reset(&args).map(|()| true),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
             eprintln!("rate-limit: {}", failure.message);
             ExitCode::from(failure.code)

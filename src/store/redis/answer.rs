@@ -34,6 +34,35 @@ pub(super) fn seconds_and_micros(answer: &Reply<'_>) -> Result<Micros, Failure> 
         .ok_or_else(|| unexpected("a time", answer))
 }
 
+/// What a server answered to a command that is no limiter's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A null.
+    Nil,
+    /// A number.
+    Integer(i64),
+    /// A string.
+    Text(Vec<u8>),
+    /// An array; errors in it are null.
+    Array(Vec<Self>),
+}
+
+impl Answer {
+    pub(super) fn of(reply: &Reply<'_>) -> Self {
+        let one = |value: &Value<'_>| match value {
+            Value::Integer(number) => Self::Integer(*number),
+            Value::Text(text) => Self::Text(text.to_vec()),
+            Value::Nil | Value::Error(_) => Self::Nil,
+        };
+        match reply {
+            Reply::One(value) => one(value),
+            Reply::Array(length, values) => {
+                Self::Array(values.iter().take(*length).map(one).collect())
+            }
+        }
+    }
+}
+
 /// `+OK`.
 pub(super) fn okay(answer: &Reply<'_>) -> Result<(), Failure> {
     match answer {

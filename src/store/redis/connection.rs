@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 
-use super::answer::{integers, seconds_and_micros, unexpected};
+use super::answer::{Answer, integers, seconds_and_micros, unexpected};
 use super::cluster::Cluster;
 use super::decimal::Decimal;
 use super::endpoint::{Endpoint, Server};
@@ -141,6 +141,17 @@ impl Transport for SharedConnection {
 }
 
 impl SharedConnection {
+    /// Any command, for an operator's tool. On a Cluster the server of `key`'s slot is asked, or any
+    /// server where `key` is empty.
+    ///
+    /// # Errors
+    /// [`StoreError`] where there is no answer, it is an error, or an array of more than eight
+    /// elements or of arrays.
+    pub fn command(&mut self, key: &[u8], parts: &[&[u8]]) -> Result<Answer, StoreError> {
+        self.begin(crate::clock::steady())?;
+        self.ask(key, parts, |reply| Ok(Answer::of(reply))).map_err(|failure| self.error(failure))
+    }
+
     /// Wipes what was sent and received last. A line that failed is gone, and wiped with it.
     fn wipe(&self) {
         let mut line = self.slot.line.take();

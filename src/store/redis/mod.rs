@@ -25,11 +25,15 @@ mod transport;
 
 use std::rc::Rc;
 
+pub use answer::Answer;
 pub use connection::{Options, SharedConnection, connection};
 pub use dsn::{Dsn, DsnError};
 pub use endpoint::{Endpoint, Host, Server, TlsFiles};
 pub use keys::{LONGEST_PLAIN, Layout, Naming};
-pub use script::{COUNTER, LOG_LIST, LOG_SORTED_SET, SALT, Script, prepare};
+pub use script::{
+    COUNTER, COUNTER_ADD, LOG_LIST, LOG_LIST_ADD, LOG_SORTED_SET, LOG_SORTED_SET_ADD, SALT, Script,
+    prepare,
+};
 pub use server_clock::{ClockMode, Known, ServerClock};
 pub use transport::{Transport, refuses_time, server_error};
 
@@ -42,7 +46,6 @@ use crate::core::verdict::Verdict;
 use crate::store::{Call, Owed, Store, StoreError};
 use decimal::Decimal;
 use keys::Keys;
-use script::{COUNTER_ADD, LOG_LIST_ADD, LOG_SORTED_SET_ADD};
 
 /// How much longer than its entries count a log is kept, milliseconds: hosts' clocks differ a little.
 const SLACK_MS: u64 = 1_000;

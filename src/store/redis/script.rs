@@ -38,7 +38,9 @@ pub struct Script {
 }
 
 impl Script {
-    const fn new(source: &'static str) -> Self {
+    /// A script of this source.
+    #[must_use]
+    pub const fn new(source: &'static str) -> Self {
         Self { source, sha1: OnceLock::new(), secret: false }
     }
 

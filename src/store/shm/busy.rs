@@ -11,10 +11,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::Shm;
+use super::{Key, Shm};
 use crate::core::limit::Algorithm;
 use crate::core::time::{Micros, SECOND};
-use crate::store::Call;
+use crate::store::{Call, StoreError};
 
 /// Records of a bucket.
 pub(super) const WAYS: usize = 8;
@@ -146,6 +146,27 @@ impl super::Region {
 }
 
 impl Shm {
+    /// Forgets the state that [`BusySeen::pseudonym`] stands for, whatever its namespace. Says whether
+    /// the text is a pseudonym. What is in a store elsewhere stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`]
+    pub fn reset_pseudonym(&self, pseudonym: &str) -> Result<bool, StoreError> {
+        let Some((class, state)) = pseudonym.split_once('-') else { return Ok(false) };
+        let (Ok(state), 16) = (u64::from_str_radix(state, 16), state.len()) else {
+            return Ok(false);
+        };
+        let key = Key(state);
+        match class {
+            "counter" => {
+                self.counters(key).take(key.counter_tag(), 1);
+            }
+            "log" => self.logs().reset(key.0, key.buckets(self.region.logs.len()))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     /// Counts a call of the sample. `remote`: its state is in a store elsewhere.
     pub fn sample(&self, call: &Call<'_>, denied: bool, remote: bool) {
         let state = self.find(call).0;

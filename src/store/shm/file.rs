@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::layout::MAGIC;
-use super::region::{Region, RegionError};
+use super::region::{MIN_SIZE, Region, RegionError};
 use super::segment::{self, LockedFile, Segment};
 
 /// How often, and how far apart, a worker asks for the file while another prepares it: five seconds.
@@ -51,6 +51,12 @@ pub enum FileProblem {
     /// It is something else, which must not be lost.
     #[error("is no region of this extension; remove it if it may be replaced")]
     Foreign,
+    /// There is no region in it that this build can read.
+    #[error("{why}, so there is nothing to read in it")]
+    Unusable {
+        /// What it is.
+        why: String,
+    },
     /// Another process does not finish preparing it.
     #[error("another process has been preparing it for {} s", TRIES * PAUSE.as_millis() as u32 / 1_000)]
     Busy,
@@ -62,7 +68,7 @@ pub(super) fn open(path: &Path, size: usize) -> Result<Region, RegionError> {
     let problem = |problem| RegionError::File { path: path.to_owned(), problem };
     let boot = boot().map_err(|e| problem(io("read the boot's id", e)))?;
     for _ in 0..TRIES {
-        let file = existing(path).map_err(problem)?;
+        let file = existing(path, true).map_err(problem)?;
         let locked = LockedFile::new(&file).map_err(|e| problem(io("lock it", e)))?;
         // Whoever had it locked may have given its name to another.
         if locked.is_some() && has_name(&file, path) {
@@ -73,12 +79,27 @@ pub(super) fn open(path: &Path, size: usize) -> Result<Region, RegionError> {
     Err(problem(FileProblem::Busy))
 }
 
-/// The file, empty if there was none, checked but for its content.
-fn existing(path: &Path) -> Result<File, FileProblem> {
+/// Maps the region that is in the file, and makes none.
+pub(super) fn open_existing(path: &Path) -> Result<Region, RegionError> {
+    let region = || -> Result<Region, FileProblem> {
+        let file = existing(path, false)?;
+        let size = file.metadata().map_err(|e| io("look at it", e))?.len() as usize;
+        if size < MIN_SIZE {
+            return Err(FileProblem::Unusable { why: "is too short".to_owned() });
+        }
+        let boot = boot().map_err(|e| io("read the boot's id", e))?;
+        let segment = Segment::file(&file, size).map_err(|e| io("map it", e))?;
+        Region::existing(segment, size, boot).map_err(|why| FileProblem::Unusable { why })
+    };
+    region().map_err(|problem| RegionError::File { path: path.to_owned(), problem })
+}
+
+/// The file, empty if there was none and `create` says so, checked but for its content.
+fn existing(path: &Path, create: bool) -> Result<File, FileProblem> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
-        .create(true)
+        .create(create)
         .truncate(false)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK) // a pipe must not make this wait

@@ -72,7 +72,7 @@ impl<'a> Logs<'a> {
             return Ok(denied);
         }
         let holding = self.hold(ask.tag)?;
-        let number = match self.find(ask) {
+        let number = match self.find(ask.tag, ask.buckets) {
             Some(number) => number,
             None if ask.records(0) => self.claim_slot(ask)?,
             None => return Ok((Facts::default(), ask.now)),
@@ -96,16 +96,16 @@ impl<'a> Logs<'a> {
             return Ok(denied);
         }
         let holding = self.hold(ask.tag)?;
-        Ok(match self.find(ask) {
+        Ok(match self.find(ask.tag, ask.buckets) {
             Some(number) => self.open(number, &holding).facts(ask),
             None => (Facts::default(), ask.now),
         })
     }
 
     /// Forgets the log.
-    pub fn reset(self, ask: &Ask) -> Result<(), StoreError> {
-        let holding = self.hold(ask.tag)?;
-        if let Some(number) = self.find(ask) {
+    pub fn reset(self, tag: u64, buckets: [usize; 2]) -> Result<(), StoreError> {
+        let holding = self.hold(tag)?;
+        if let Some(number) = self.find(tag, buckets) {
             self.remove(number, &holding);
         }
         Ok(())
@@ -122,7 +122,7 @@ impl<'a> Logs<'a> {
     /// What the word reaches stays as it is for as long as the word does (layout, invariant 8), so
     /// a word that is the same afterwards vouches for the entries that were read in between.
     fn denied(self, ask: &Ask) -> Option<Seen> {
-        let slot = self.pool.slot(self.find(ask)?)?;
+        let slot = self.pool.slot(self.find(ask.tag, ask.buckets)?)?;
         // Acquire: pairs with the Release in `publish`; so that the entries are there.
         let seen = slot.word.load(Acquire);
         let log = self.plausible(seen);
@@ -172,7 +172,7 @@ impl<'a> Logs<'a> {
     /// Takes the oldest entries, as many as `into` has room for, and says how many.
     pub fn take(self, ask: &Ask, into: &mut [Owed]) -> Result<usize, StoreError> {
         let holding = self.hold(ask.tag)?;
-        let Some(number) = self.find(ask) else { return Ok(0) };
+        let Some(number) = self.find(ask.tag, ask.buckets) else { return Ok(0) };
         let mut open = self.open(number, &holding);
         let newest = open.log.newest(self.pool.line(open.log.last));
         let count = into.len().min(open.log.length as usize);
@@ -207,10 +207,10 @@ impl<'a> Logs<'a> {
         slots.map(move |(i, slot)| ((bucket * BUCKET + i) as u32, slot))
     }
 
-    fn find(self, ask: &Ask) -> Option<u32> {
-        let mut slots = ask.buckets.into_iter().flat_map(|bucket| self.slots(bucket));
+    fn find(self, tag: u64, buckets: [usize; 2]) -> Option<u32> {
+        let mut slots = buckets.into_iter().flat_map(|bucket| self.slots(bucket));
         // Relaxed: this identity's tag comes and goes only with the stripe held.
-        slots.find(|(_, slot)| slot.tag.load(Relaxed) == ask.tag).map(|(number, _)| number)
+        slots.find(|(_, slot)| slot.tag.load(Relaxed) == tag).map(|(number, _)| number)
     }
 }
 

@@ -26,7 +26,9 @@ mod stripes;
 mod watch;
 
 use std::hash::Hasher as _;
+use std::path::Path;
 
+use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher13;
 
 use counters::Counters;
@@ -60,7 +62,27 @@ pub struct Shm {
     hasher: SipHasher13,
 }
 
+/// The number of a namespace: of its name (`rate_limit.namespace`) or, where that is empty, of the
+/// user `user` whose workers they are.
+#[must_use]
+pub fn namespace(name: &[u8], user: u32) -> u64 {
+    const NAMED: u64 = 1 << 63;
+    if name.is_empty() {
+        return user.into();
+    }
+    let digest = Sha256::digest(name);
+    NAMED | u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+}
+
 impl Region {
+    /// Maps the region that is in a file that workers use, whatever its size, and makes none.
+    ///
+    /// # Errors
+    /// [`RegionError`], which says why it cannot be used.
+    pub fn in_file(path: &Path) -> Result<Self, RegionError> {
+        file::open_existing(path)
+    }
+
     /// This region as a store. States of different namespaces never meet.
     #[must_use]
     pub fn shm(&'static self, namespace: u64) -> Shm {
@@ -249,9 +271,7 @@ impl Store for Shm {
                 self.counters(key).take(key.counter_tag(), call.limit.window());
                 Ok(())
             }
-            Algorithm::Log => {
-                self.logs().reset(&key.log(&self.region.logs, call, self.region.now()))
-            }
+            Algorithm::Log => self.logs().reset(key.0, key.buckets(self.region.logs.len())),
         }
     }
 
