@@ -29,10 +29,9 @@ fn region(path: &Path) -> Result<&'static Region, Failure> {
 pub fn top(args: &TopArgs) -> Result<(), Failure> {
     let busy = region(&args.memory_file)?.busy();
     let mut page = String::new();
-    let tables: [(&str, fn(&BusySeen) -> u64); 2] =
-        [("Busiest", |busy| busy.calls), ("Most denied", |busy| busy.denied)];
-    for (title, rank) in tables {
-        let mut rows: Vec<_> = busy.iter().filter(|busy| rank(busy) > 0).collect();
+    for (title, by_denials) in [("Busiest", false), ("Most denied", true)] {
+        let rank = |busy: &BusySeen| if by_denials { busy.denied } else { busy.calls };
+        let mut rows: Vec<_> = busy.iter().filter(|&busy| rank(busy) > 0).collect();
         rows.sort_by_key(|busy| Reverse(rank(busy)));
         rows.truncate(args.rows.into());
         // Writing to a string cannot fail.
