@@ -63,7 +63,7 @@ if [ -n "$all" ]; then
         phpunit_with "$test_module" --filter 'Tests.(Extension|Outages)' --exclude-group heavy
     step "npm ci (edge)" npm --prefix edge ci --no-audit --no-fund
     show "the edge: types" npm --prefix edge run check
-    show "the edge: tests in workerd" npm --prefix edge test
+    RATE_LIMIT_MODULE=$test_module show "the edge: tests in workerd" npm --prefix edge test
     show "the demo" bash scripts/demo.sh
     show "the demo on Redis" bash scripts/demo.sh --redis
 else
