@@ -1,7 +1,5 @@
 //! The checks, in the order in which one explains the next.
 
-use std::time::{Duration, Instant};
-
 use rate_limit::clock;
 use rate_limit::core::limit::{Algorithm, Cost, Limit};
 use rate_limit::core::time::{Micros, SECOND};
@@ -18,7 +16,7 @@ use crate::args::DoctorArgs;
 const PATIENCE: Micros = 5 * SECOND;
 /// How many round trips are measured, and for how long at the most.
 const ROUND_TRIPS: usize = 500;
-const MEASURE_FOR: Duration = Duration::from_secs(2);
+const MEASURE_FOR: Micros = 2 * SECOND;
 /// From which distance on hosts that do not correct their clocks would decide otherwise.
 const FAR: u64 = SECOND;
 
@@ -59,10 +57,10 @@ fn reach(
 ) -> Option<SharedConnection> {
     let ping = |timeout| {
         let mut link = connection(endpoint, Options { timeout });
-        let started = Instant::now();
+        let started = clock::monotonic();
         match link.command(b"", &[b"PING"]) {
             Err(error) if !is_no_right(&error) => Err(error),
-            _ => Ok((link, started.elapsed())), // a refusal is an answer
+            _ => Ok((link, clock::monotonic() - started)), // a refusal is an answer
         }
     };
     let within = ping(timeout);
@@ -138,9 +136,9 @@ fn clocks(known: Known) -> Finding {
 }
 
 fn latency(store: &mut RedisStore<SharedConnection>, identity: &[u8], timeout: Micros) -> Finding {
-    let (call, began) = (call(Algorithm::Counter, identity), Instant::now());
+    let (call, began) = (call(Algorithm::Counter, identity), clock::monotonic());
     let mut times = Vec::with_capacity(ROUND_TRIPS);
-    while times.len() < ROUND_TRIPS && began.elapsed() < MEASURE_FOR {
+    while times.len() < ROUND_TRIPS && clock::monotonic() - began < MEASURE_FOR {
         let sent = clock::monotonic();
         if let Err(error) = store.peek(&call) {
             return Finding::fail("latency", error.to_string(), remedy(&error));
@@ -149,8 +147,7 @@ fn latency(store: &mut RedisStore<SharedConnection>, identity: &[u8], timeout: M
     }
     times.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100];
-    let shown = |micros| millis(Duration::from_micros(micros));
-    let (p50, p99) = (shown(at(50)), shown(at(99)));
+    let (p50, p99) = (millis(at(50)), millis(at(99)));
     let text = format!("p50 {p50} ms, p99 {p99} ms over {} decisions", times.len());
     if at(99) < timeout / 2 {
         return Finding::ok("latency", text);
@@ -160,6 +157,6 @@ fn latency(store: &mut RedisStore<SharedConnection>, identity: &[u8], timeout: M
     Finding::warn("latency", text, remedy)
 }
 
-fn millis(span: Duration) -> String {
-    format!("{:.2}", span.as_secs_f64() * 1e3)
+fn millis(span: Micros) -> String {
+    format!("{:.2}", span as f64 / 1e3)
 }
