@@ -1,5 +1,5 @@
 //! Counts decisions without being seen on the hot path: each thread in cells of its own, which go
-//! into shared memory every [`BATCH`] decisions, at the end of a request and before anybody reads.
+//! into shared memory about every [`BATCH`] decisions, at the end of a request and before anybody reads.
 //!
 //! A worker that is killed takes at most a batch of counts with it.
 #![forbid(unsafe_code)]
@@ -11,7 +11,7 @@ use crate::limiter::{Decision, Source};
 use crate::process;
 use crate::store::shm::{KINDS, Shm};
 
-/// Decisions that wait in a thread at the most.
+/// Decisions that wait in a thread, about.
 const BATCH: u32 = 256;
 /// One decision in so many, drawn at random, is looked at more closely (see `store::shm::busy`).
 pub const SAMPLED: u32 = 16;
@@ -93,7 +93,10 @@ pub const fn kind(algorithm: Algorithm, source: Source, outcome: Outcome) -> usi
 
 struct Pending {
     counts: [Cell<u32>; KINDS],
-    total: Cell<u32>,
+    /// Decisions until the next one that is in the sample.
+    until_sample: Cell<u32>,
+    /// Samples since the counts were handed in.
+    samples: Cell<u32>,
     /// State of the generator that draws the sample (Marsaglia, "Xorshift RNGs", 2003).
     dice: Cell<u32>,
     /// Under which the counts were made: what a parent counted before it forked is the parent's.
@@ -105,7 +108,8 @@ thread_local! {
     static PENDING: Pending = const {
         Pending {
             counts: [const { Cell::new(0) }; KINDS],
-            total: Cell::new(0),
+            until_sample: Cell::new(1),
+            samples: Cell::new(0),
             dice: Cell::new(0x9e37_79b9),
             generation: Cell::new(0),
             shm: Cell::new(None),
@@ -151,23 +155,22 @@ pub fn count(algorithm: Algorithm, decision: &Decision) -> bool {
         }
         let cell = &pending.counts[kind(algorithm, decision.source, Outcome::of(decision))];
         cell.set(cell.get().wrapping_add(1));
-        pending.total.set(pending.total.get().saturating_add(1));
-        if pending.total.get() >= BATCH {
-            pending.flush();
+        let left = pending.until_sample.get() - 1;
+        pending.until_sample.set(left);
+        if left == 0 {
+            pending.sample();
         }
-        pending.draw()
+        left == 0
     })
 }
 
 impl Pending {
     #[cold]
     fn flush(&self) {
+        self.samples.set(0);
         let Some(shm) = self.shm.get() else { return };
         if self.generation.get() != process::generation() {
             self.forked();
-        }
-        if self.total.replace(0) == 0 {
-            return;
         }
         let tally = shm.tally();
         for (kind, cell) in self.counts.iter().enumerate() {
@@ -181,18 +184,23 @@ impl Pending {
     #[cold]
     fn forked(&self) {
         self.counts.iter().for_each(|cell| cell.set(0));
-        self.total.set(0);
         self.generation.set(process::generation());
     }
 
-    #[inline]
-    fn draw(&self) -> bool {
+    /// Draws when the next sample is due: in [`SAMPLED`] decisions on average, at no rhythm that an
+    /// application could have as well.
+    #[cold]
+    fn sample(&self) {
         let mut x = self.dice.get();
         x ^= x << 13;
         x ^= x >> 17;
         x ^= x << 5;
         self.dice.set(x);
-        x.is_multiple_of(SAMPLED)
+        self.until_sample.set(1 + x % (2 * SAMPLED - 1));
+        self.samples.set(self.samples.get() + 1);
+        if self.samples.get() >= BATCH / SAMPLED {
+            self.flush();
+        }
     }
 }
 
