@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rate_limit::clock;
 use rate_limit::core::limit::{Algorithm, Cost, Limit};
-use rate_limit::core::time::{Micros, SECOND};
+use rate_limit::core::time::{DAY, Micros, SECOND};
 use rate_limit::core::verdict::Verdict;
 use rate_limit::limiter::{Limiter, Mode, OnFailure, Remote, Source};
 use rate_limit::store::redis::{ClockMode, Layout, Naming, Options, RedisStore, connection};
@@ -91,10 +91,10 @@ impl Store for Far {
     }
 }
 
-type Limited = Limiter<'static, Far, Shm>;
+type Limited<'a> = Limiter<'a, Far, Shm>;
 
 /// A limiter on a host of its own.
-fn limiter(server: &Server, layout: Layout, algorithm: Algorithm) -> Limited {
+fn limiter(server: &Server, layout: Layout, algorithm: Algorithm) -> Limited<'static> {
     let config = RegionConfig { size: 4 * MIN_SIZE, file: None };
     let region: &'static Region = Box::leak(Box::new(Region::map(&config).unwrap()));
     Limiter {
@@ -114,6 +114,10 @@ fn limiter(server: &Server, layout: Layout, algorithm: Algorithm) -> Limited {
         mode: Mode::Enforce,
         retry_interval: SECOND,
     }
+}
+
+fn cost(units: i64, algorithm: Algorithm) -> Cost {
+    Cost::new(units, algorithm).unwrap()
 }
 
 fn at(now: Micros) {
@@ -138,7 +142,7 @@ type Step = (Op, Way, u32, u64, Micros);
 /// Runs the steps beside a limiter that is never cut off. Both give the same verdicts, whoever
 /// decides, and in the end the server holds what that one does.
 fn follow(
-    mut limiter: Limited,
+    mut limiter: Limited<'_>,
     identity: &[u8],
     seconds: i64,
     start: Micros,
@@ -286,6 +290,33 @@ fn a_debt_is_settled_once() {
             );
         }
     }
+}
+
+/// What a client was admitted under yesterday's identity while the server was away, and before.
+#[test]
+fn a_debt_from_before_midnight_is_settled_by_todays_identity() {
+    let server = Server::redis();
+    for (n, (algorithm, layout)) in KINDS.into_iter().enumerate() {
+        let yesterdays = [format!("yesterday {n}").into_bytes()];
+        let today = format!("today {n}").into_bytes();
+        let midnight = THEN.next_multiple_of(DAY);
+        let mut limiter = limiter(&server, layout, algorithm);
+        at(midnight - 20 * SECOND);
+        limiter.attempt(&yesterdays[0], cost(2, algorithm)).unwrap();
+        limiter.store.way = Way::Cut;
+        limiter.attempt(&yesterdays[0], cost(3, algorithm)).unwrap();
+
+        limiter.earlier = &yesterdays;
+        at(midnight);
+        let here = limiter.peek(&today, Cost::ONE).unwrap();
+        assert_eq!((here.source, here.verdict.remaining), (Source::Memory, 5));
+        limiter.store.way = Way::Whole;
+        at(midnight + SECOND);
+        let there = limiter.peek(&today, Cost::ONE).unwrap();
+        let left = if algorithm == Algorithm::Log { 5 } else { 6 }; // floor(5 * 59 / 60) are used
+        assert_eq!((there.source, there.verdict.remaining), (Source::Redis, left));
+    }
+    clock::freeze(None);
 }
 
 #[test]
