@@ -28,27 +28,26 @@ fn region(path: &Path) -> Result<&'static Region, Failure> {
 /// Prints the busiest identities and the most denied.
 pub fn top(args: &TopArgs) -> Result<(), Failure> {
     let busy = region(&args.memory_file)?.busy();
-    let mut page = table("Busiest", &busy, args.rows, |busy| busy.calls);
-    page.push('\n');
-    page += &table("Most denied", &busy, args.rows, |busy| busy.denied);
-    print(&page)
-}
-
-/// Those of `busy` with the highest ranks.
-fn table(title: &str, busy: &[BusySeen], most: u16, rank: fn(&BusySeen) -> u64) -> String {
-    let mut rows: Vec<_> = busy.iter().filter(|busy| rank(busy) > 0).collect();
-    rows.sort_by_key(|busy| Reverse(rank(busy)));
-    rows.truncate(most.into());
-    // Writing to a string cannot fail.
-    let mut table = format!("{title}, estimated calls of the last minute\n");
-    let _ = writeln!(table, "{:<24} {:>14} {:>9} {:>9}  state", "", "limit", "calls", "denied");
-    for busy in rows {
-        let limit = format!("{} in {} s", busy.limit, busy.window);
-        let [calls, denied] = [busy.calls, busy.denied].map(|count| count * u64::from(SAMPLED));
-        let (name, place) = (busy.pseudonym(), if busy.remote { "store" } else { "memory" });
-        let _ = writeln!(table, "{name:<24} {limit:>14} {calls:>9} {denied:>9}  {place}");
+    let mut page = String::new();
+    for (title, by_denials) in [("Busiest", false), ("Most denied", true)] {
+        let rank = |busy: &BusySeen| if by_denials { busy.denied } else { busy.calls };
+        let mut rows: Vec<_> = busy.iter().filter(|&busy| rank(busy) > 0).collect();
+        rows.sort_by_key(|busy| Reverse(rank(busy)));
+        rows.truncate(args.rows.into());
+        // Writing to a string cannot fail.
+        let _ = writeln!(page, "{title}, estimated calls of the last minute");
+        let _ = writeln!(page, "{:<24} {:>14} {:>9} {:>9}  state", "", "limit", "calls", "denied");
+        for busy in rows {
+            let limit = format!("{} in {} s", busy.limit, busy.window);
+            let (calls, denied) =
+                (busy.calls * u64::from(SAMPLED), busy.denied * u64::from(SAMPLED));
+            let place = if busy.remote { "store" } else { "memory" };
+            let name = busy.pseudonym();
+            let _ = writeln!(page, "{name:<24} {limit:>14} {calls:>9} {denied:>9}  {place}");
+        }
+        page.push('\n');
     }
-    table
+    print(&page)
 }
 
 /// Frees the identities.

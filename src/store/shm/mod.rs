@@ -12,6 +12,7 @@ mod file;
 mod flags;
 mod host;
 mod key_ring;
+mod label;
 mod layout;
 mod lines;
 mod log_room;
