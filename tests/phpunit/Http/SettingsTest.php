@@ -17,7 +17,7 @@ final class SettingsTest extends TestCase
         ]);
         $open = json_decode($origin->get('open', 'status.php')->body, true);
         self::assertSame(['open', 2], [$open['settings']['on_failure'], $open['settings']['timeout']]);
-        self::assertSame('redis://***@10.0.0.5', $open['store']);
+        self::assertSame('redis://10.0.0.5:6379', $open['store']);
         $closed = json_decode($origin->get('closed', 'status.php')->body, true);
         self::assertSame(['closed', 0.1, 56], [$closed['settings']['on_failure'], $closed['settings']['timeout'], $closed['settings']['ipv6_prefix']]);
         self::assertSame('memory://', $closed['store']);
