@@ -23,7 +23,6 @@ namespace {
          * @param int<1, 31536000> $windowSeconds
          * @param OnFailure|null $onFailure when the store cannot answer; null: the setting
          *     `rate_limit.on_failure`
-         * @param bool|null $dryRun decide and record, but let everything pass; null: the setting
          *     `rate_limit.dry_run`
          *
          * @throws ValueError for a limit or a window outside its range
@@ -34,7 +33,6 @@ namespace {
             int $limit,
             int $windowSeconds,
             ?OnFailure $onFailure = null,
-            ?bool $dryRun = null,
         ) {
         }
 
@@ -94,7 +92,6 @@ namespace {
          * @param int<1, 31536000> $windowSeconds
          * @param OnFailure|null $onFailure when the store cannot answer; null: the setting
          *     `rate_limit.on_failure`
-         * @param bool|null $dryRun decide and record, but let everything pass; null: the setting
          *     `rate_limit.dry_run`
          *
          * @throws ValueError for a limit or a window outside its range
@@ -105,7 +102,6 @@ namespace {
             int $limit,
             int $windowSeconds,
             ?OnFailure $onFailure = null,
-            ?bool $dryRun = null,
         ) {
         }
 
@@ -187,6 +183,14 @@ namespace {
      *     copy, and `rate_limit.on_failure` is `throw`
      */
     function rateLimitIdentity(string $ip, string $endpoint): string
+    {
+    }
+
+    /**
+     * From now on this limiter decides and records as ever, and lets everything pass; its verdicts say `wouldDeny`.
+     * `rate_limit.dry_run` does the same for all.
+     */
+    function rate_limit_dry_run(SlidingWindowLog|SlidingWindowCounter $limiter): void
     {
     }
 

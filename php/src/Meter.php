@@ -58,7 +58,11 @@ final readonly class Meter
     public function limiter(Policy $policy): Limiter
     {
         $class = $policy->algorithm === Algorithm::Log ? \SlidingWindowLog::class : \SlidingWindowCounter::class;
-        return new $class($this->store, $policy->limit, $policy->window, $this->onFailure, $this->dryRun ?: null);
+        $limiter = new $class($this->store, $policy->limit, $policy->window, $this->onFailure);
+        if ($this->dryRun) {
+            rate_limit_dry_run($limiter);
+        }
+        return $limiter;
     }
 
     /**

@@ -7,18 +7,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use ext_php_rs::ffi::{
-    _zend_expected_type, _zend_expected_type_Z_EXPECTED_BOOL_OR_NULL,
-    _zend_expected_type_Z_EXPECTED_LONG, _zend_expected_type_Z_EXPECTED_STRING, IS_FALSE, IS_LONG,
-    IS_NULL, IS_STRING, IS_TRUE, zend_execute_data, zend_object, zend_wrong_parameters_count_error,
-    zval,
+    _zend_expected_type, _zend_expected_type_Z_EXPECTED_LONG,
+    _zend_expected_type_Z_EXPECTED_STRING, IS_LONG, IS_NULL, IS_STRING, zend_execute_data,
+    zend_object, zend_wrong_parameters_count_error, zval,
 };
 
 use super::exceptions;
 use super::value::{self, kind};
 use super::zend::{
-    self, Thrown, zend_argument_type_error, zend_argument_value_error, zend_parse_arg_bool_slow,
-    zend_parse_arg_long_slow, zend_parse_arg_str_slow, zend_wrong_parameter_type_error,
-    zend_zval_value_name,
+    self, Thrown, zend_argument_type_error, zend_argument_value_error, zend_parse_arg_long_slow,
+    zend_parse_arg_str_slow, zend_wrong_parameter_type_error, zend_zval_value_name,
 };
 
 /// ZEND_CALL_FRAME_SLOT of zend_compile.h: arguments stand behind the frame, aligned to a zval.
@@ -73,6 +71,12 @@ pub struct This<'a> {
 }
 
 impl This<'_> {
+    /// The object that an argument is, which lives until the call returns.
+    pub fn of(argument: &zval) -> Self {
+        // SAFETY: the caller has seen that it is an object.
+        Self { object: unsafe { argument.value.obj }, call: PhantomData }
+    }
+
     /// Where PHP's part of it is.
     pub fn as_ptr(self) -> *mut zend_object {
         self.object
@@ -168,23 +172,6 @@ impl<'a> Args<'a> {
     /// The `n`-th argument, an int that may be left out.
     pub fn optional_long(&mut self, n: u32, default: i64) -> Result<i64, Thrown> {
         if n <= self.count() { self.long(n) } else { Ok(default) }
-    }
-
-    /// The `n`-th argument, a bool or null that may be left out.
-    pub fn optional_bool(&mut self, n: u32) -> Result<Option<bool>, Thrown> {
-        if n > self.count() || self.kind(n) == IS_NULL {
-            return Ok(None);
-        }
-        let (argument, mut value) = (self.get(n), false);
-        match kind(argument) {
-            IS_TRUE => Ok(Some(true)),
-            IS_FALSE => Ok(Some(false)),
-            // SAFETY: reads the argument, converting where PHP's rules allow that.
-            _ if unsafe { zend_parse_arg_bool_slow(argument, &raw mut value, n) } => {
-                Ok(Some(value))
-            }
-            _ => Err(wrong_type(n, _zend_expected_type_Z_EXPECTED_BOOL_OR_NULL, argument)),
-        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! What `SlidingWindowLog` and `SlidingWindowCounter` do: parse, ask, answer.
 
+use std::cell::Cell;
+
 use ext_php_rs::ffi::IS_NULL;
 
 use super::backend::{Backend, First};
-use super::call::{Args, Return, value_error, wrong_class};
-use super::limiter_class::{algorithm, bind, bound, name};
+use super::call::{Args, Return, This, value_error, wrong_class};
+use super::limiter_class::{algorithm, argument, bind, bound, name};
 use super::memory::Memory;
 use super::zend::{self, Thrown};
 use super::{answer, enums, exceptions, identity, settings, verdict};
@@ -22,18 +24,17 @@ pub struct Bound {
     limit: Limit,
     on_failure: OnFailure,
     retry_interval: Micros,
-    mode: Mode,
+    mode: Cell<Mode>,
 }
 
-/// `__construct(Redis|...|string|null $redis, int $limit, int $windowSeconds, ?OnFailure $onFailure = null,
-/// ?bool $dryRun = null)`
+/// `__construct(Redis|...|string|null $redis, int $limit, int $windowSeconds, ?OnFailure $onFailure = null)`
 pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
-    args.expect(3, 5)?;
+    args.expect(3, 4)?;
     let object = args.this();
     let first = First::read(args, 1)?;
     let (max, window) = (args.long(2)?, args.long(3)?);
     let on_failure = on_failure(args, 4)?;
-    let mode = match args.optional_bool(5)?.unwrap_or_else(settings::dry_run) {
+    let mode = match settings::dry_run() {
         _ if !settings::enabled() => Mode::Off,
         true => Mode::DryRun,
         false => Mode::Enforce,
@@ -52,8 +53,20 @@ pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
         tally::attach(shm);
     }
     let retry_interval = settings::retry_interval();
+    let mode = Cell::new(mode);
     let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval, mode };
     bind(object, bound)
+}
+
+/// `rate_limit_dry_run(SlidingWindowLog|SlidingWindowCounter $limiter): void`: from now on this limiter
+/// decides and records as ever, and lets everything pass.
+pub fn dry_run(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
+    args.expect(1, 1)?;
+    let mode = &constructed(argument(args, 1)?)?.mode;
+    if mode.get() == Mode::Enforce {
+        mode.set(Mode::DryRun);
+    }
+    Ok(())
 }
 
 /// The policy in the `n`-th argument, by default the setting's.
@@ -151,7 +164,7 @@ impl Bound {
             earlier,
             on_failure: self.on_failure,
             retry_interval: self.retry_interval,
-            mode: self.mode,
+            mode: self.mode.get(),
         }
     }
 
@@ -168,7 +181,11 @@ impl Bound {
 /// The limiter of the object whose method was called.
 #[inline(always)]
 fn this<'a>(args: &Args<'a>) -> Result<&'a Bound, Thrown> {
-    let object = args.this();
+    constructed(args.this())
+}
+
+#[inline(always)]
+fn constructed(object: This<'_>) -> Result<&Bound, Thrown> {
     bound(object).ok_or_else(|| {
         exceptions::error(&format!("{} was used before it was constructed", name(object)))
     })

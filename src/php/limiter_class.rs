@@ -17,13 +17,13 @@ use ext_php_rs::ffi::{
 use ext_php_rs::types::Zval;
 
 use super::answer;
-use super::call::{This, native};
+use super::call::{Args, This, native, wrong_class};
 use super::exceptions;
 use super::limiter::{self, Bound};
 use super::value;
 use super::zend::{
-    self, Class, END, MAY_BE_ARRAY, MAY_BE_BOOL, MAY_BE_LONG, MAY_BE_NULL, MAY_BE_STRING,
-    MAY_BE_VOID, Thrown, classes, plain,
+    self, Class, END, MAY_BE_ARRAY, MAY_BE_LONG, MAY_BE_NULL, MAY_BE_STRING, MAY_BE_VOID, Thrown,
+    classes, plain,
 };
 use crate::core::limit::Algorithm;
 
@@ -39,8 +39,14 @@ const CONSTRUCT: &[zend_internal_arg_info] = &[
     zend::arg(c"limit", plain(MAY_BE_LONG)),
     zend::arg(c"windowSeconds", plain(MAY_BE_LONG)),
     zend::optional(c"onFailure", classes(c"RateLimit\\OnFailure", MAY_BE_NULL), c"null"),
-    zend::optional(c"dryRun", plain(MAY_BE_BOOL | MAY_BE_NULL), c"null"),
 ];
+const DRY_RUN: &[zend_internal_arg_info] = &[
+    zend::returns(1, plain(MAY_BE_VOID)),
+    zend::arg(c"limiter", classes(c"SlidingWindowLog|SlidingWindowCounter", 0)),
+];
+/// The function that makes one limiter a dry run.
+pub const FUNCTION: zend_function_entry =
+    zend::function(c"rate_limit_dry_run", native!(limiter::dry_run), DRY_RUN, 0);
 const CHECK: &[zend_internal_arg_info] =
     &[zend::returns(1, plain(MAY_BE_ARRAY)), zend::arg(c"identity", plain(MAY_BE_STRING))];
 const DECIDE: &[zend_internal_arg_info] = &[
@@ -118,6 +124,16 @@ pub fn bound<'a>(this: This<'a>) -> Option<&'a Bound> {
     let object = container(this.as_ptr());
     // SAFETY: `create` made the object, and its limiter is set once and lives as long as it does.
     unsafe { &(*object).bound }.as_ref()
+}
+
+/// The object that is the `n`-th argument.
+pub fn argument<'a>(args: &mut Args<'a>, n: u32) -> Result<This<'a>, Thrown> {
+    let value = args.get(n);
+    let object = (args.kind(n) == IS_OBJECT).then(|| This::of(value));
+    object
+        // SAFETY: a live object.
+        .filter(|this| ptr::eq(unsafe { (*this.as_ptr()).handlers }, handlers()))
+        .ok_or_else(|| wrong_class(n, "SlidingWindowLog|SlidingWindowCounter", value))
 }
 
 /// Gives the object its limiter, once.

@@ -20,6 +20,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
 
 const FUNCTIONS: &[zend_function_entry] = &[
     identity::FUNCTION,
+    limiter_class::FUNCTION,
     identity::ALIAS,
     status::FUNCTION,
     metrics::FUNCTION,

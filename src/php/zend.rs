@@ -16,7 +16,6 @@ use ext_php_rs::types::{ZendStr, Zval};
 unsafe extern "C" {
     // Zend/zend_API.h
     pub fn zend_parse_arg_long_slow(arg: *const zval, dest: *mut zend_long, arg_num: u32) -> bool;
-    pub fn zend_parse_arg_bool_slow(arg: *const zval, dest: *mut bool, arg_num: u32) -> bool;
     pub fn zend_parse_arg_str_slow(
         arg: *mut zval,
         dest: *mut *mut zend_string,

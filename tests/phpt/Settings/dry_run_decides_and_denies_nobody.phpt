@@ -1,5 +1,5 @@
 --TEST--
-A dry run, by setting or by argument, decides and records as ever, lets everything pass, and marks what it would have denied
+A dry run, by setting or of one limiter, decides and records as ever, lets everything pass, and marks what it would have denied
 --SKIPIF--
 <?php if (!getenv('TEST_PHP_EXTRA_ARGS')) die('skip needs run-tests.php'); ?>
 --FILE--
@@ -7,7 +7,8 @@ A dry run, by setting or by argument, decides and records as ever, lets everythi
 require __DIR__ . '/../php.inc';
 $show = <<<'PHP'
     foreach (["SlidingWindowLog", "SlidingWindowCounter"] as $class) {
-        $limiter = new $class("memory://", 1, 31_536_000, dryRun: %s);
+        $limiter = new $class("memory://", 1, 31_536_000);
+        %s;
         foreach ([1, 1, 2] as $cost) {
             $verdict = $limiter->attempt("one", $cost);
             echo json_encode([$verdict->allowed, $verdict->wouldDeny, $verdict->remaining, $verdict->retryAfter === 0.0, isset($verdict->headers()["Retry-After"])]);
@@ -16,9 +17,9 @@ $show = <<<'PHP'
     }
     echo json_encode(rate_limit_status()["decisions"]["log"]["memory"]), "\n";
 PHP;
-echo php(sprintf($show, 'null'), ['rate_limit.dry_run' => '1']);
-echo php(sprintf($show, 'true'));
-echo php(sprintf($show, 'false'), ['rate_limit.dry_run' => '1']);
+echo php(sprintf($show, ''), ['rate_limit.dry_run' => '1']);
+echo php(sprintf($show, 'rate_limit_dry_run($limiter)'));
+echo php(sprintf($show, ''));
 ?>
 --EXPECT--
 [true,false,0,true,false][true,true,0,true,false][true,true,0,true,false]{"allowed":true,"remaining":0}true

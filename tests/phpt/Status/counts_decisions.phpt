@@ -12,7 +12,8 @@ $verdict->headers('api "v1"');
 $verdict->headers('another');
 $counter->attempt('one')->headers();
 $log->peek('one')->headers('api "v1"');
-(new SlidingWindowLog('memory://', 0, 60, dryRun: true))->attempt('two')->headers('watched');
+rate_limit_dry_run($watched = new SlidingWindowLog('memory://', 0, 60));
+$watched->attempt('two')->headers('watched');
 $status = rate_limit_status();
 foreach ($status['decisions'] as $class => $sources) {
     foreach ($sources as $source => $outcomes) {

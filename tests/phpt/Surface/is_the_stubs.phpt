@@ -23,6 +23,6 @@ $known = array_map(strtolower(...), array_keys($loaded));
 var_dump(array_diff([...array_map(strtolower(...), $functions), ...array_map(strtolower(...), $extension->getClassNames())], $known));
 ?>
 --EXPECT--
-int(13)
+int(14)
 array(0) {
 }
