@@ -70,7 +70,8 @@ final readonly class ClientAddress
         return self::read((string) ($server['REMOTE_ADDR'] ?? ''));
     }
 
-    private function trusts(?string $address): bool
+    /** Whether a peer with this address (null: none, a unix socket) is believed. */
+    public function trusts(?string $address): bool
     {
         return $address === null ? $this->trustsUnixSocket : $this->trusted->contains($address);
     }

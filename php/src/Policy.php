@@ -52,7 +52,7 @@ final readonly class Policy
     public function charge(Request $request, string $route, ?string $client): Charge
     {
         if ($this->by === self::BY_ENDPOINT) {
-            return new Charge($this, Charge::shared("$this->name $route"));
+            return new Charge($this, Charge::shared($this->budget($route)));
         }
         $address = $client ?? 'unknown';
         if ($this->by === self::BY_CLIENT) {
@@ -61,13 +61,19 @@ final readonly class Policy
         $key = ($this->by)($request);
         return new Charge($this, $key === null
             ? $this->identity($address, $route)
-            : rate_limit_identity($key, "$this->name $route key"));
+            : rate_limit_identity($key, $this->budget($route) . ' key'));
     }
 
     /** Whose budget a client's address stands for on a route. */
     public function identity(string $address, string $route): string
     {
-        return rate_limit_identity($address, "$this->name $route");
+        return rate_limit_identity($address, $this->budget($route));
+    }
+
+    /** What the budget is for. With the window: in Redis a log of another window would lose its entries to this one. */
+    private function budget(string $route): string
+    {
+        return "$this->name $this->window $route";
     }
 
     private static function require(bool $holds, string $key, mixed $value, string $rule): void

@@ -117,7 +117,8 @@ final readonly class Rules
 
     /**
      * Whether a request is let through unseen. A path is exempt only if it was sent exactly as it will be read: a
-     * detour (`/health/../api`) that the limiter and the application might resolve differently opens nothing.
+     * detour (`/health/../api`) that the limiter and the application might resolve differently opens nothing. The
+     * address of a trusted proxy stands for whoever came through it without saying who he is, and is never exempt.
      *
      * @param ?string $client the client's address, null where it is not known
      */
@@ -125,9 +126,14 @@ final readonly class Rules
     {
         $path = Path::raw($request->target);
         return in_array($request->method, $this->exemptMethods, true)
-            || ($client !== null && $this->exemptNetworks->contains($client))
+            || ($client !== null && $this->exemptNetworks->contains($client) && !$this->isProxy($client))
             || ($path === Path::canonical($request->target, $request->script())
                 && array_any($this->exemptRoutes, static fn ($route) => $route->matches($request->method, $path)));
+    }
+
+    private function isProxy(string $address): bool
+    {
+        return $this->client instanceof ClientAddress && $this->client->trusts($address);
     }
 
     /** @return list<Route> */

@@ -41,12 +41,17 @@ final readonly class RateLimitMiddleware implements MiddlewareInterface
         return $response;
     }
 
-    /** Headers come from the message: not every server puts them into the server parameters. */
+    /**
+     * Headers come from the message: not every server puts them into the server parameters. X_Real_IP would there be
+     * taken for X-Real-IP, and a proxy that sets the one lets the other through, so such names are left out.
+     */
     private static function read(ServerRequestInterface $request): Request
     {
         $server = $request->getServerParams();
         foreach (array_keys($request->getHeaders()) as $name) {
-            $server['HTTP_' . strtoupper(strtr((string) $name, '-', '_'))] = $request->getHeaderLine((string) $name);
+            if (!str_contains((string) $name, '_')) {
+                $server['HTTP_' . strtoupper(strtr((string) $name, '-', '_'))] = $request->getHeaderLine((string) $name);
+            }
         }
         return new Request($request->getMethod(), $request->getUri()->getPath() ?: '/', $server);
     }

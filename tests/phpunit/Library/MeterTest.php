@@ -80,10 +80,10 @@ final class MeterTest extends TestCase
     {
         $request = new Request('GET', '/users/jane.doe%40example.org', ['REMOTE_ADDR' => '192.0.2.1']);
         $identity = new Policy('users', 1, 60)->charge($request, 'GET /users/{id}', '192.0.2.1')->identity;
-        self::assertSame(rate_limit_identity('192.0.2.1', 'users GET /users/{id}'), $identity);
+        self::assertSame(rate_limit_identity('192.0.2.1', 'users 60 GET /users/{id}'), $identity);
         $byKey = new Policy('users', 1, 60, by: static fn () => 'jane.doe@example.org');
         $identity = $byKey->charge($request, '/users/{id}', '192.0.2.1')->identity;
-        self::assertMatchesRegularExpression('~^[0-9a-f]{24}:users /users/\{id\} key$~D', $identity);
+        self::assertMatchesRegularExpression('~^[0-9a-f]{24}:users 60 /users/\{id\} key$~D', $identity);
     }
 
     public function test_the_mark_is_the_one_of_the_workers_documentation(): void

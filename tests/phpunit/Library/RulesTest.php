@@ -89,6 +89,19 @@ final class RulesTest extends TestCase
         self::assertSame($expected, $rules->exempts(new Request($method, $target, ['SCRIPT_NAME' => $script]), $client));
     }
 
+    public function test_a_trusted_proxy_is_not_exempt_as_the_client_that_it_did_not_name(): void
+    {
+        $rules = Rules::fromArray([
+            'default' => self::LIMIT,
+            'exempt' => ['networks' => ['10.0.0.0/8', '192.0.2.0/24']],
+            'client' => ['header' => 'X-Forwarded-For', 'trusted' => ['10.0.0.0/24']],
+        ]);
+        $request = new Request('GET', '/api', []);
+        self::assertFalse($rules->exempts($request, '10.0.0.1'));
+        self::assertTrue($rules->exempts($request, '10.0.1.1'));
+        self::assertTrue($rules->exempts($request, '192.0.2.1'));
+    }
+
     public static function exemptions(): iterable
     {
         yield [true, '/health'];
