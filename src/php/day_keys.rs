@@ -3,7 +3,8 @@
 //! Where `rate_limit.store` is a server, hosts agree on a day's key there: the first that needs one
 //! offers it. Each host keeps a copy in its [`KeyRing`] and offers it again every [`CONFIRMED_FOR`],
 //! so that a key which the server lost comes back. Else the workers of this host share a ring alone.
-//! A process keeps keys for a request only, and a ring until their last use has passed.
+//! A process keeps keys for a request, and not for longer than that, and a ring until their last use
+//! has passed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,19 +26,31 @@ use crate::store::shm::{Kept, KeyName, KeyRing};
 /// How long a host goes by its copy of a key before it asks the server again, microseconds.
 const CONFIRMED_FOR: Micros = 10 * SECOND;
 
-thread_local!(static IN_USE: RefCell<Vec<(Day, Rc<Salt>)>> = const { RefCell::new(Vec::new()) });
+/// A salt that this request uses.
+struct InUse {
+    day: Day,
+    salt: Rc<Salt>,
+    /// When it was asked for, by the steady clock.
+    since: Micros,
+}
 
-/// The salt of a day, the same throughout a request.
+thread_local!(static IN_USE: RefCell<Vec<InUse>> = const { RefCell::new(Vec::new()) });
+
+/// The salt of a day, the same throughout a request, but in a process that serves one without an end
+/// (a worker of a queue) asked for again every [`CONFIRMED_FOR`].
 pub fn salt(day: Day) -> Result<Rc<Salt>, Thrown> {
-    let known = |salts: &Vec<(Day, Rc<Salt>)>| {
-        salts.iter().find(|(of, _)| *of == day).map(|(_, salt)| salt.clone())
-    };
-    if let Some(salt) = IN_USE.with(|salts| salts.try_borrow().ok().as_deref().and_then(known)) {
+    let now = clock::steady();
+    let known = IN_USE.with(|salts| {
+        let mut salts = salts.try_borrow_mut().ok()?; // in use: entered from a signal handler
+        salts.retain(|known| now.saturating_sub(known.since) < CONFIRMED_FOR);
+        salts.iter().find(|known| known.day == day).map(|known| known.salt.clone())
+    });
+    if let Some(salt) = known {
         return Ok(salt);
     }
     let salt = Rc::new(Salt::new(&*key(day)?));
-    // In use: entered from a signal handler. Then it is not kept.
-    IN_USE.with(|salts| salts.try_borrow_mut().map(|mut s| s.push((day, salt.clone()))).ok());
+    let kept = InUse { day, salt: salt.clone(), since: now };
+    IN_USE.with(|salts| salts.try_borrow_mut().map(|mut salts| salts.push(kept)).ok()); // as above
     Ok(salt)
 }
 
@@ -55,6 +68,9 @@ fn key(day: Day) -> Result<Key, Thrown> {
     let ring = memory::key_ring().ok_or_else(|| {
         exceptions::config("rate_limit.salt = \"managed\": this host gives no memory for the keys")
     })?;
+    if !settings::enabled() {
+        return host_key(ring, day); // limiters ask nobody, so neither does this
+    }
     let store = settings::text(c"rate_limit.store");
     if store != b"memory://" {
         return shared_key(ring, KeyName { scope: scope(&(store, namespace())), day });
