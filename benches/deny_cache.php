@@ -78,8 +78,7 @@ at_least('g', 'userland / native, nine in ten denied', 7, $times['article']->ove
 
 for ($round = 0; $round < 15; ++$round) {
     foreach (['on', 'off'] as $cache) {
-        $settings = ['rate_limit.timeout' => '10', 'rate_limit.deny_cache' => $cache];
-        $taken[$cache][] = (float) run(php(['extension' => setting('BENCH_MODULE'), ...$settings], __FILE__, 'admitted'));
+        $taken[$cache][] = (float) run(php_with_module(['rate_limit.deny_cache' => $cache], __FILE__, 'admitted'));
     }
 }
 $ratio = (new Times($taken['on']))->over(new Times($taken['off']));

@@ -42,9 +42,8 @@ function resident(): int
     return 1024 * (int) ($rss[1] ?? throw new \RuntimeException('the region was not found in /proc/self/smaps'));
 }
 
-$full = fn(string $class, int $limit): float => (float) run(php(
-    ['extension' => setting('BENCH_MODULE'), 'rate_limit.memory_size' => (string) SIZE],
-    __FILE__, $class, (string) $limit,
+$full = fn(string $class, int $limit): float => (float) run(php_with_module(
+    ['rate_limit.memory_size' => (string) SIZE], __FILE__, $class, (string) $limit,
 ));
 at_most('l', 'shared memory of an identity, counter', 48, $full('SlidingWindowCounter', 100), ' B');
 foreach ([10, 100, 1000] as $limit) {

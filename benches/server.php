@@ -32,10 +32,7 @@ $redis = phpredis();
 $fill = function (string $layout, int $limit, int $identities) use ($redis): array {
     $redis->flushDB();
     $before = $redis->info('everything');
-    run(php(
-        ['extension' => setting('BENCH_MODULE'), 'rate_limit.log_layout' => $layout],
-        __FILE__, (string) $limit, (string) $identities,
-    ));
+    run(php_with_module(['rate_limit.log_layout' => $layout], __FILE__, (string) $limit, (string) $identities));
     $after = $redis->info('everything');
     $grown = fn(string $field): float => $after[$field] - $before[$field];
     $seconds = $grown('used_cpu_user_main_thread') + $grown('used_cpu_sys_main_thread');

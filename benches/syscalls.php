@@ -24,8 +24,7 @@ if (isset($argv[1])) {
 function calls(string $dsn, int $decisions): int
 {
     $summary = setting('BENCH_SCRATCH') . '/strace';
-    $module = ['extension' => setting('BENCH_MODULE')];
-    run(['strace', '-c', '-o', $summary, ...php($module, __FILE__, $dsn, (string) $decisions)]);
+    run(['strace', '-c', '-o', $summary, ...php_with_module([], __FILE__, $dsn, (string) $decisions)]);
     preg_match('/^\s*100\.00\s+\S+\s+\S+\s+(\d+).*\btotal$/m', file_get_contents($summary), $total);
     return (int) ($total[1] ?? throw new \RuntimeException('strace gave no total'));
 }

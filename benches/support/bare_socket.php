@@ -50,8 +50,7 @@ final readonly class BareSocket
  */
 function sent_by(\Closure $make): string
 {
-    $path = setting('BENCH_SCRATCH') . '/recorder';
-    @unlink($path);
+    $path = setting('BENCH_SCRATCH') . '/recorder' . hrtime(true); // a new one each time, as it fails
     $server = stream_socket_server("unix://$path");
     [$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
     $child = pcntl_fork();

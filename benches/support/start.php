@@ -62,6 +62,17 @@ function php(array $settings = [], string ...$arguments): array
 }
 
 /**
+ * PHP with the module, and patience for a machine that has other things to do.
+ *
+ * @param array<string, string> $settings
+ * @return list<string>
+ */
+function php_with_module(array $settings, string ...$arguments): array
+{
+    return php(['extension' => setting('BENCH_MODULE'), 'rate_limit.timeout' => '10', ...$settings], ...$arguments);
+}
+
+/**
  * Runs a program and gives its output.
  *
  * @param list<string> $command

@@ -194,7 +194,7 @@ impl Shm {
     }
 
     /// The call on a counter, after what the earlier identities hold was read.
-    #[inline]
+    #[inline(always)]
     fn counter(&self, key: Key, call: &Call<'_>, now: Micros) -> counters::Ask {
         let mut ask = key.counter(call, now);
         for identity in call.earlier {
@@ -213,6 +213,9 @@ impl Shm {
         ask: impl FnOnce(logs::Ask) -> Result<Seen, StoreError>,
     ) -> Result<Seen, StoreError> {
         self.room_for(call.algorithm, call.limit)?;
+        if call.earlier.is_empty() {
+            return ask(key.log(&self.region.logs, call, now));
+        }
         let mut earlier = Vec::new();
         let of = |n: usize, limit, cost, now| {
             let call = Call { identity: &call.earlier[n], limit, cost, ..*call };
