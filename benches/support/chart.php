@@ -81,7 +81,7 @@ function panel(int $left, string $title, array $points, array $series): string
         $body .= "<path d=\"M$left {$at}h260\" stroke=\"#ddd\"/>" . text($left - 6, $at + 4, $label, 'text-anchor="end" font-size="10"');
     }
     foreach ($ats as $at) {
-        $body .= text($x($at), 386, str_replace(['000000', '000'], ['M', 'k'], (string) $at), 'text-anchor="middle" font-size="10"');
+        $body .= text($x($at), 386, preg_replace(['/000000$/', '/000$/'], ['M', 'k'], (string) $at), 'text-anchor="middle" font-size="10"');
     }
     foreach ($series as $i => $name) {
         $line = [];
