@@ -42,6 +42,16 @@ packages=("${build_packages[@]}" faketime nginx openssl php-predis php8.4-fpm ph
         valgrind)
 provide "${packages[@]}"
 
+# libfaketime leaves two files behind for each process that is killed, and stops a later one that is
+# given the same number.
+tidy_faketime() {
+    local file
+    for file in /dev/shm/faketime_shm_* /dev/shm/sem.faketime_sem_*; do
+        [ ! -O "$file" ] || [ -e "/proc/${file##*_}" ] || rm -f "$file"
+    done
+}
+
+tidy_faketime
 step "cargo fmt --check" cargo fmt --check
 step "cargo clippy" clippy --all-targets --features cli,frozen-clock
 step "cargo clippy, core and limiter alone" clippy --no-default-features
@@ -52,6 +62,7 @@ show "cargo test" cargo_test
 test_module=$root/modules/rate_limit-test.so
 build_module "$test_module" php,frozen-clock
 show "phpt" phpt "$test_module"
+tidy_faketime
 if [ -n "$all" ]; then
     show "cargo test: long runs, clusters and sentinels" \
         cargo_test --test redis --test redis_topologies -- --ignored --test-threads 1
