@@ -148,12 +148,12 @@ pub fn flush() {
 
 /// Counts a decision. Says whether it is in the sample.
 #[inline]
-pub fn count(algorithm: Algorithm, decision: &Decision) -> bool {
+pub fn count(algorithm: Algorithm, source: Source, outcome: Outcome) -> bool {
     PENDING.with(|pending| {
         if pending.generation.get() != process::generation() {
             pending.forked();
         }
-        let cell = &pending.counts[kind(algorithm, decision.source, Outcome::of(decision))];
+        let cell = &pending.counts[kind(algorithm, source, outcome)];
         cell.set(cell.get().wrapping_add(1));
         let left = pending.until_sample.get() - 1;
         pending.until_sample.set(left);

@@ -48,6 +48,49 @@ fn shared_memory_decides_as_the_naive_model() {
     conformance::decides_as_the_naive_model(&mut At(region(64 << 20).shm(0)), 500, 0..1 << 51);
 }
 
+/// Counters asked in two ways, each in a namespace of its own.
+struct Twins {
+    asked: Shm,
+    glanced: Shm,
+    glances: u64,
+}
+
+impl Timed for Twins {
+    fn attempt_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        let verdict = self.asked.attempt_at(call, now)?;
+        let glance =
+            (call.algorithm == Algorithm::Counter).then(|| self.glanced.glance_at(call, now));
+        match glance.flatten() {
+            Some(glance) => {
+                assert_eq!(glance, verdict.into(), "{call:?} at {now}");
+                self.glances += 1;
+            }
+            None => assert_eq!(self.glanced.attempt_at(call, now)?, verdict),
+        }
+        Ok(verdict)
+    }
+
+    fn peek_at(&mut self, call: &Call<'_>, now: Micros) -> Result<Verdict, StoreError> {
+        let verdict = self.asked.peek_at(call, now)?;
+        assert_eq!(self.glanced.peek_at(call, now)?, verdict, "{call:?} at {now}");
+        Ok(verdict)
+    }
+
+    fn reset(&mut self, call: &Call<'_>) -> Result<(), StoreError> {
+        Store::reset(&mut self.asked, call)?;
+        Store::reset(&mut self.glanced, call)
+    }
+}
+
+#[test]
+fn a_glance_decides_and_records_as_an_attempt_does() {
+    let region = region(64 << 20);
+    let mut twins = Twins { asked: region.shm(1), glanced: region.shm(2), glances: 0 };
+    conformance::decides_as_the_corpus_says(&mut twins);
+    conformance::decides_as_the_naive_model(&mut twins, 500, 0..1 << 51);
+    assert!(twins.glances > 1_000, "{} glances", twins.glances);
+}
+
 #[test]
 fn algorithm_window_identity_and_namespace_keep_states_apart() {
     let region = region(1 << 20);

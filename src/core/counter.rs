@@ -19,7 +19,7 @@
 
 use super::limit::{Cost, Limit};
 use super::time::Micros;
-use super::verdict::{Verdict, can_ever_pass, fits, left};
+use super::verdict::{Glance, Verdict, can_ever_pass, fits, left};
 
 /// Admitted units of one identity, as a store holds them, before this call's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +105,16 @@ pub fn attempt(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Ver
     let after = Counts { curr: counts.curr + cost.units(), ..counts };
     let used = used + cost.units();
     Verdict { allowed: true, retry_after: Some(0), ..seen(after, used, limit, cost, elapsed) }
+}
+
+/// What [`attempt`] comes to for `check()`, without the waits: they take most of its time.
+#[must_use]
+#[inline]
+pub fn glance(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> Glance {
+    let used = estimate(counts, limit, elapsed);
+    let allowed = fits(limit, used, cost);
+    let taken = if allowed { cost.units() } else { 0 };
+    Glance { allowed, remaining: left(limit, used + taken) }
 }
 
 /// The verdict of a peek that found `counts`: as [`attempt`] would decide, about the state as it is.

@@ -20,6 +20,21 @@ pub struct Verdict {
     pub reset_after: Micros,
 }
 
+/// What `check()` shows of a [`Verdict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glance {
+    /// Whether the call may pass.
+    pub allowed: bool,
+    /// Units left after this call; 0 to the limit.
+    pub remaining: u32,
+}
+
+impl From<Verdict> for Glance {
+    fn from(Verdict { allowed, remaining, .. }: Verdict) -> Self {
+        Self { allowed, remaining }
+    }
+}
+
 /// Units left of `limit` when `used` are taken, never below 0.
 pub(super) fn left(limit: Limit, used: u64) -> u32 {
     u64::from(limit.max()).saturating_sub(used) as u32 // at most `limit.max()`, which is a u32

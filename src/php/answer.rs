@@ -3,21 +3,24 @@
 //! Into a new array go the entries of one that was made at module start, in one piece with the hash
 //! that finds them. Duplicating that array takes half as long again, adding key by key twice as long.
 
+use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use ext_php_rs::ffi::{
-    _zend_new_array, Bucket, HashTable, IS_ARRAY_EX, IS_FALSE, IS_LONG, IS_TRUE, zend_hash_add_new,
-    zend_value, zval,
+    _zend_new_array, Bucket, HashTable, IS_ARRAY_EX, IS_FALSE, IS_LONG, IS_TRUE, zend_array,
+    zend_hash_add_new, zend_value, zval,
 };
 
 use super::value;
 use super::zend::{_zend_hash_init, interned, zend_hash_real_init_mixed};
-use crate::limiter::Decision;
+use crate::core::verdict::Glance;
 
 static MODEL: AtomicPtr<HashTable> = AtomicPtr::new(ptr::null_mut());
 
 const ENTRIES: u32 = 2;
+/// GC_NOT_COLLECTABLE of zend_types.h, among the flags of a type.
+const NOT_COLLECTABLE: u32 = 1 << 4;
 /// HT_MIN_SIZE of zend_types.h entries, which is what an array of two gets, have twice as many
 /// numbers of 32 bits before them.
 const HASH: usize = 2 * 8 * size_of::<u32>();
@@ -36,9 +39,57 @@ pub fn prepare() {
     MODEL.store(model, Relaxed); // before any worker or thread exists
 }
 
-/// The array that shows `decision` to PHP.
-#[inline(always)]
-pub fn array(decision: &Decision) -> zval {
+/// The arrays of one limiter. It keeps the last one that it gave out and, once PHP holds it no longer,
+/// gives it out again with new values: that takes half the time of a new one.
+pub struct Answers(Cell<*mut zend_array>);
+
+impl Answers {
+    /// None given out yet.
+    pub fn new() -> Self {
+        Self(Cell::new(ptr::null_mut()))
+    }
+
+    /// The array that shows a decision to PHP.
+    #[inline(always)]
+    pub fn array(&self, Glance { allowed, remaining }: Glance) -> zval {
+        // While PHP holds an array that this one holds as well, it copies it before any change.
+        let (mut arr, alone) = (self.0.get(), 1);
+        // SAFETY: held since it was made, and by nobody else unless its count says so.
+        if arr.is_null() || unsafe { (*arr).gc.refcount } != alone {
+            arr = self.renew();
+        }
+        // SAFETY: as above; now PHP holds it as well.
+        unsafe { (*arr).gc.refcount = alone + 1 };
+        let allowed = if allowed { IS_TRUE } else { IS_FALSE };
+        set(arr, 0, zend_value { lval: 0 }, allowed);
+        set(arr, 1, zend_value { lval: remaining.into() }, IS_LONG);
+        value::value(zend_value { arr }, IS_ARRAY_EX)
+    }
+
+    /// Makes an array, and leaves the last one to PHP.
+    #[cold]
+    fn renew(&self) -> *mut zend_array {
+        let arr = new();
+        let last = self.0.replace(arr);
+        release(last);
+        arr
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        release(self.0.get());
+    }
+}
+
+fn release(arr: *mut zend_array) {
+    if !arr.is_null() {
+        drop(value::value(zend_value { arr }, IS_ARRAY_EX)); // one of its holders lets go
+    }
+}
+
+/// An array with the keys, in which the values are those of the model.
+fn new() -> *mut zend_array {
     // SAFETY: makes a new array.
     let arr = unsafe { _zend_new_array(ENTRIES) };
     // SAFETY: new, and the keys are strings.
@@ -49,10 +100,10 @@ pub fn array(decision: &Decision) -> zval {
     // SAFETY: nobody else has it yet.
     let table = unsafe { &mut *arr };
     (table.nNumUsed, table.nNumOfElements) = (ENTRIES, ENTRIES);
-    let allowed = if decision.verdict.allowed { IS_TRUE } else { IS_FALSE };
-    set(arr, 0, zend_value { lval: 0 }, allowed);
-    set(arr, 1, zend_value { lval: decision.verdict.remaining.into() }, IS_LONG);
-    value::value(zend_value { arr }, IS_ARRAY_EX)
+    // It can be in no cycle, so the collector need not look at it whenever PHP lets go of it.
+    // SAFETY: the only field of a union.
+    unsafe { table.gc.u.type_info |= NOT_COLLECTABLE };
+    arr
 }
 
 /// Where the hash of an array with string keys begins.

@@ -61,14 +61,41 @@ fn rate_limit_identity(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thro
 /// What the client of an identity was called on the days before, as far as that may still count in
 /// this limit's window, the oldest day first. Nothing for a string that [`rate_limit_identity`] did
 /// not return in this request.
+#[inline(always)]
 pub fn earlier(
     identity: &[u8],
     algorithm: Algorithm,
     limit: Limit,
 ) -> Result<Vec<Vec<u8>>, Thrown> {
+    if has_earlier(identity, algorithm, limit) {
+        find_earlier(identity, algorithm, limit)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
+/// Whether [`earlier`] may find anything. Cheap: the clock is not asked.
+pub fn has_earlier(identity: &[u8], algorithm: Algorithm, limit: Limit) -> bool {
     GIVEN.with(|given| {
         // In use: entered from a signal handler.
-        let Ok(given) = given.try_borrow() else { return Ok(Vec::new()) };
+        let Ok(given) = given.try_borrow() else { return false };
+        // It was not earlier then than it is now.
+        given
+            .iter()
+            .rev()
+            .find(|given| given.identity() == identity)
+            .is_some_and(|given| earlier_days(algorithm, limit, day(given.at), given.at) > 0)
+    })
+}
+
+#[cold]
+fn find_earlier(
+    identity: &[u8],
+    algorithm: Algorithm,
+    limit: Limit,
+) -> Result<Vec<Vec<u8>>, Thrown> {
+    GIVEN.with(|given| {
+        let Ok(given) = given.try_borrow() else { return Ok(Vec::new()) }; // as above
         match given.iter().rev().find(|given| given.identity() == identity) {
             Some(given) => given.earlier(algorithm, limit),
             None => Ok(Vec::new()),
@@ -99,10 +126,6 @@ impl Given {
 
     fn earlier(&self, algorithm: Algorithm, limit: Limit) -> Result<Vec<Vec<u8>>, Thrown> {
         let day = day(self.at);
-        // It was not earlier then than it is now, so most calls need not ask the clock.
-        if earlier_days(algorithm, limit, day, self.at) == 0 {
-            return Ok(Vec::new());
-        }
         let days = earlier_days(algorithm, limit, day, clock::wall());
         (1..=days).rev().map(|back| self.on(day - back)).collect()
     }

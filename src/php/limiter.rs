@@ -4,15 +4,17 @@ use std::cell::Cell;
 
 use ext_php_rs::ffi::IS_NULL;
 
+use super::answer::Answers;
 use super::backend::{Backend, First};
 use super::call::{Args, Return, This, value_error, wrong_class};
 use super::limiter_class::{algorithm, argument, bind, bound, name};
 use super::memory::Memory;
 use super::zend::{self, Thrown};
-use super::{answer, enums, exceptions, identity, settings, verdict};
+use super::{enums, exceptions, identity, settings, verdict};
 use crate::core::limit::{Algorithm, Cost, Limit, LimitError};
 use crate::core::time::Micros;
-use crate::limiter::{Decision, Limiter, Mode, OnFailure};
+use crate::core::verdict::Glance;
+use crate::limiter::{Decision, Limiter, Mode, OnFailure, Source};
 use crate::store::{Call, StoreError};
 use crate::tally::{self, Outcome};
 
@@ -25,6 +27,7 @@ pub struct Bound {
     on_failure: OnFailure,
     retry_interval: Micros,
     mode: Cell<Mode>,
+    answers: Answers,
 }
 
 /// `__construct(Redis|...|string|null $redis, int $limit, int $windowSeconds, ?OnFailure $onFailure = null)`
@@ -53,8 +56,9 @@ pub fn construct(args: &mut Args<'_>, _: &mut Return) -> Result<(), Thrown> {
         tally::attach(shm);
     }
     let retry_interval = settings::retry_interval();
-    let mode = Cell::new(mode);
-    let bound = Bound { backend, memory, algorithm, limit, on_failure, retry_interval, mode };
+    let (mode, answers) = (Cell::new(mode), Answers::new());
+    let bound =
+        Bound { backend, memory, algorithm, limit, on_failure, retry_interval, mode, answers };
     bind(object, bound)
 }
 
@@ -82,9 +86,19 @@ fn on_failure(args: &mut Args<'_>, n: u32) -> Result<OnFailure, Thrown> {
 pub fn check(args: &mut Args<'_>, out: &mut Return) -> Result<(), Thrown> {
     args.expect(1, 1)?;
     let identity = args.string(1)?;
-    let decision = this(args)?.attempt(identity, Cost::ONE)?;
-    out.set(answer::array(&decision));
+    let bound = this(args)?;
+    let glance = match bound.glance(identity) {
+        Some(glance) => glance,
+        None => long_way(bound, identity)?,
+    };
+    out.set(bound.answers.array(glance));
     Ok(())
+}
+
+/// Not inlined, so that the short way has no frame to set up.
+#[inline(never)]
+fn long_way(bound: &Bound, identity: &[u8]) -> Result<Glance, Thrown> {
+    bound.attempt(identity, Cost::ONE).map(|decision| decision.verdict.into())
 }
 
 /// `attempt(string $identity, int $cost = 1): Verdict`
@@ -119,6 +133,26 @@ fn question<'a>(args: &mut Args<'a>) -> Result<(&'a Bound, &'a [u8], Cost), Thro
 }
 
 impl Bound {
+    /// The short way of a check() that meets nothing unusual: a counter in shared memory that is there
+    /// already, and an identity that has no past. `None`: nothing happened, and the long way is due.
+    #[inline(always)]
+    fn glance(&self, identity: &[u8]) -> Option<Glance> {
+        let Backend::Memory(shm) = &self.backend else { return None };
+        let (algorithm, limit, cost) = (self.algorithm, self.limit, Cost::ONE);
+        if algorithm != Algorithm::Counter
+            || self.mode.get() != Mode::Enforce
+            || identity::has_earlier(identity, algorithm, limit)
+        {
+            return None;
+        }
+        let glance = shm.glance(&Call { algorithm, identity, earlier: &[], limit, cost })?;
+        let outcome = if glance.allowed { Outcome::Allowed } else { Outcome::Denied };
+        if tally::count(algorithm, Source::Memory, outcome) {
+            self.sample(identity, cost, outcome);
+        }
+        Some(glance)
+    }
+
     /// Decides, and counts the decision.
     #[inline(always)]
     fn attempt(&self, identity: &[u8], cost: Cost) -> Result<Decision, Thrown> {
@@ -126,19 +160,20 @@ impl Bound {
         let earlier = identity::earlier(identity, self.algorithm, self.limit)?;
         let answer = self.limiter(&earlier).attempt(identity, cost);
         let decision = self.shown(answer)?;
-        if tally::count(self.algorithm, &decision) {
-            self.sample(identity, cost, &decision);
+        let outcome = Outcome::of(&decision);
+        if tally::count(self.algorithm, decision.source, outcome) {
+            self.sample(identity, cost, outcome);
         }
         Ok(decision)
     }
 
     #[inline(never)]
-    fn sample(&self, identity: &[u8], cost: Cost, decision: &Decision) {
+    fn sample(&self, identity: &[u8], cost: Cost, outcome: Outcome) {
         let Some(shm) = self.memory.shm() else { return };
         let (algorithm, limit) = (self.algorithm, self.limit);
         let call = Call { algorithm, identity, earlier: &[], limit, cost };
         let remote = !matches!(self.backend, Backend::Memory(_));
-        shm.sample(&call, Outcome::of(decision) != Outcome::Allowed, remote);
+        shm.sample(&call, outcome != Outcome::Allowed, remote);
     }
 
     /// Asks the limiter, and lets a failure become an exception.

@@ -81,7 +81,9 @@ impl Busy {
 
     fn count(&self, denied: bool) {
         self.calls[0].fetch_add(1, Relaxed);
-        self.denied[0].fetch_add(u32::from(denied), Relaxed);
+        if denied {
+            self.denied[0].fetch_add(1, Relaxed);
+        }
     }
 
     /// Calls and denials of the minute up to `now`.

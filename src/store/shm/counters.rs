@@ -27,7 +27,7 @@ use super::rank::{self, Meta, Rank};
 use crate::core::counter::{self, Counts, Position};
 use crate::core::limit::{Cost, Limit};
 use crate::core::time::Micros;
-use crate::core::verdict::Verdict;
+use crate::core::verdict::{Glance, Verdict};
 use crate::store::{Owed, StoreError};
 
 /// Tries to insert a counter before giving up, each lost to another identity's insertion.
@@ -115,6 +115,7 @@ pub(super) struct Ask {
 }
 
 /// What a call finds.
+#[derive(Clone, Copy)]
 struct Found {
     /// Of its own identity, as of the window in which it is decided.
     state: State,
@@ -122,6 +123,13 @@ struct Found {
     counts: Counts,
     /// How far that window has run.
     elapsed: Micros,
+}
+
+impl Found {
+    #[inline(always)]
+    fn verdict(self, ask: Ask) -> Verdict {
+        counter::attempt(self.counts, ask.limit, ask.cost, self.elapsed)
+    }
 }
 
 impl Ask {
@@ -159,9 +167,17 @@ impl<'a, W: Word> Counters<'a, W> {
         hold: impl FnOnce() -> Result<G, StoreError>,
     ) -> Result<Verdict, StoreError> {
         match self.spend(ask) {
-            Some(verdict) => Ok(verdict),
+            Some(found) => Ok(found.verdict(ask)),
             None => self.begin(ask, hold),
         }
+    }
+
+    /// Decides and records, for a caller who looks at no waits. `None`, and nothing happened, where
+    /// the identity has no slot.
+    #[inline(always)]
+    pub fn glance(&self, ask: Ask) -> Option<Glance> {
+        let Found { counts, elapsed, .. } = self.spend(ask)?;
+        Some(counter::glance(counts, ask.limit, ask.cost, elapsed))
     }
 
     /// The same where the identity has no slot.
@@ -171,8 +187,7 @@ impl<'a, W: Word> Counters<'a, W> {
         ask: Ask,
         hold: impl FnOnce() -> Result<G, StoreError>,
     ) -> Result<Verdict, StoreError> {
-        let fresh = ask.fresh();
-        let verdict = counter::attempt(fresh.counts, ask.limit, ask.cost, fresh.elapsed);
+        let verdict = ask.fresh().verdict(ask);
         if !verdict.allowed && ask.excess == Excess::Denied {
             return Ok(verdict);
         }
@@ -223,20 +238,21 @@ impl<'a, W: Word> Counters<'a, W> {
         None
     }
 
-    /// Decides on the slot that is there, and records. `None`: there is none.
+    /// Decides on the slot that is there, records, and gives what it found. `None`: there is none.
     #[inline(always)]
-    fn spend(&self, ask: Ask) -> Option<Verdict> {
+    fn spend(&self, ask: Ask) -> Option<Found> {
         let (slot, mut seen) = self.find(ask.tag)?;
         loop {
             let found = ask.find(seen);
-            let verdict = counter::attempt(found.counts, ask.limit, ask.cost, found.elapsed);
-            if !verdict.allowed && ask.excess == Excess::Denied {
-                return Some(verdict);
+            if ask.excess == Excess::Denied
+                && !counter::admits(found.counts, ask.limit, ask.cost, found.elapsed)
+            {
+                return Some(found);
             }
             match slot.word.swap(seen, found.state.spend(ask.cost).word()) {
                 Ok(()) => {
                     note(&slot.meta, ask.limit);
-                    return Some(verdict);
+                    return Some(found);
                 }
                 Err(other) if State::read(other).tag == ask.tag => seen = other,
                 Err(_) => return None, // evicted or reset meanwhile
@@ -247,15 +263,15 @@ impl<'a, W: Word> Counters<'a, W> {
     /// With the identity's stripe held: records in its slot, or in a victim's.
     fn insert(&self, ask: Ask) -> Result<Verdict, StoreError> {
         for _ in 0..TRIES {
-            if let Some(verdict) = self.spend(ask) {
-                return Ok(verdict);
+            if let Some(found) = self.spend(ask) {
+                return Ok(found.verdict(ask));
             }
             let ((slot, seen), rank) = self.victim(ask.now).ok_or(StoreError::Full)?;
             let fresh = ask.fresh();
             if slot.word.swap(seen, fresh.state.spend(ask.cost).word()).is_ok() {
                 note(&slot.meta, ask.limit);
                 self.count(rank);
-                return Ok(counter::attempt(fresh.counts, ask.limit, ask.cost, fresh.elapsed));
+                return Ok(fresh.verdict(ask));
             }
         }
         Err(StoreError::Overtaken)

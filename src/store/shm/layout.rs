@@ -72,7 +72,7 @@ use super::watch::Watch;
 /// "rlimit" and two zero bytes, as a little-endian number.
 pub(super) const MAGIC: u64 = 0x0000_7469_6d69_6c72;
 /// Changes whenever anything in this file does.
-pub(super) const VERSION: u32 = 6;
+pub(super) const VERSION: u32 = 7;
 
 /// Locks. Enough that two of 16 workers rarely meet, few enough to write at creation.
 pub(super) const STRIPES: usize = 512;

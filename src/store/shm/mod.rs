@@ -43,7 +43,7 @@ use crate::core::counter::Counts;
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::log;
 use crate::core::time::Micros;
-use crate::core::verdict::Verdict;
+use crate::core::verdict::{Glance, Verdict};
 
 pub use busy::BusySeen;
 pub use file::FileProblem;
@@ -112,6 +112,22 @@ impl Shm {
         self.record(call, now, Excess::Denied)
     }
 
+    /// [`Self::glance_at`] now.
+    #[inline(always)]
+    #[must_use]
+    pub fn glance(&self, call: &Call<'_>) -> Option<Glance> {
+        self.glance_at(call, self.region.now())
+    }
+
+    /// [`Self::attempt_at`] on a counter, for a caller who looks at no waits. `None`, and nothing
+    /// happened, where the identity has no counter yet.
+    #[inline(always)]
+    #[must_use]
+    pub fn glance_at(&self, call: &Call<'_>, now: Micros) -> Option<Glance> {
+        let key = self.find(call);
+        self.counters(key).glance(self.counter(key, call, now))
+    }
+
     /// Decides on a call at `now` and records it, or records it whatever the decision.
     #[inline(always)]
     fn record(&self, call: &Call<'_>, now: Micros, excess: Excess) -> Result<Verdict, StoreError> {
@@ -173,14 +189,14 @@ impl Shm {
         Ok(())
     }
 
-    /// Where this call's state is: a keyed hash of namespace, algorithm, window and identity. The key
-    /// is random, so nobody outside can aim at a bucket or at somebody's tag.
+    /// Where this call's state is: a keyed hash of namespace and identity, and algorithm and window in
+    /// the bits of it that make a counter's tag, so that one identity's states never pass for each
+    /// other. The key is random, so nobody outside can aim at a bucket or at somebody's tag.
     #[inline(always)]
     fn find(&self, call: &Call<'_>) -> Key {
-        let mut hasher = self.hasher;
         let algorithm = u64::from(call.algorithm == Algorithm::Log);
-        hasher.write_u64((algorithm << 32) | u64::from(call.limit.window_seconds()));
-        Key(hasher.hash(call.identity).max(1))
+        let which = (algorithm << 32) | u64::from(call.limit.window_seconds());
+        Key((self.hasher.hash(call.identity) ^ (which << TAG_SHIFT)).max(1))
     }
 
     #[inline(always)]
@@ -300,6 +316,9 @@ enum Excess {
     Displaces,
 }
 
+/// How far from the lowest bit of a [`Key`] a counter's tag begins.
+const TAG_SHIFT: u32 = 30;
+
 /// The hash of what a state belongs to; not 0.
 #[derive(Clone, Copy)]
 struct Key(u64);
@@ -321,7 +340,7 @@ impl Key {
     /// The highest 34 bits.
     #[inline]
     fn counter_tag(self) -> u64 {
-        (self.0 >> 30).max(1)
+        (self.0 >> TAG_SHIFT).max(1)
     }
 
     fn stripe(self) -> usize {
