@@ -15,7 +15,7 @@ int exchange(int fd, int waits_in_poll, const char *command, long length, long t
             return 0;
         if (waits_in_poll && poll(&waiting, 1, 1000) != 1)
             return 0;
-        if (recv(fd, answer, sizeof answer, 0) <= 0 || answer[0] != '*')
+        if (recv(fd, answer, sizeof answer, 0) <= 0 || answer[0] != '$')
             return 0;
     }
     return 1;

@@ -96,12 +96,12 @@ fn against_bare(server: &Server, unix: bool, algorithm: Algorithm) -> (f64, f64,
         Algorithm::Log => command(
             &LOG_SORTED_SET,
             &[format!("rl:log:{id}")],
-            &[now, now - window, 100, 1, 3_601_000, 1],
+            &[now, now - window, 100, 3_601_000],
         ),
         Algorithm::Counter => {
             let index = now / window;
-            let keys = [index - 1, index, index + 1].map(|i| format!("rl:cnt:{id}:{i}"));
-            command(&COUNTER, &keys, &[window, now % window, 100, 1, 1])
+            let keys = [index - 1, index].map(|i| format!("rl:cnt:{id}:{i}"));
+            command(&COUNTER, &keys, &[window, now % window, 100])
         }
     };
     let mut bare = Bare::connect(server, unix);

@@ -19,7 +19,9 @@ use super::servers;
 use super::value;
 use super::zend::Thrown;
 use crate::core::time::{Micros, SECOND};
-use crate::store::redis::{Script, ServerClock, Transport, refuses_time, server_error};
+use crate::store::redis::{
+    NO_NUMBERS, Script, ServerClock, Transport, Unreadable, numbers, refuses_time, server_error,
+};
 use crate::store::{StoreError, scope};
 
 /// A client object that a limiter was given, and what is known about it.
@@ -211,7 +213,14 @@ impl Transport for Through<'_> {
             answer => answer,
         };
         let answer = answer.map_err(|refusal| self.error(refusal))?;
-        object::integers(&answer, reply).ok_or_else(|| self.protocol("the integers of a script"))
+        let wrong = || self.protocol("the integers of a script");
+        match object::bytes(&answer) {
+            Some(text) => numbers(text, reply).map_err(|unreadable| match unreadable {
+                Unreadable::State => server_error(self.endpoint(), NO_NUMBERS.to_owned()),
+                Unreadable::Reply => wrong(),
+            }),
+            None => object::integers(&answer, reply).ok_or_else(wrong),
+        }
     }
 
     fn delete(&mut self, keys: &[&[u8]]) -> Result<(), StoreError> {

@@ -1,21 +1,64 @@
 //! Replies as what was asked for.
 
-use super::resp::{Reply, Value};
+use super::resp::{Reply, Value, number};
 use super::socket::Failure;
 use crate::core::time::{Micros, SECOND};
 
-/// What a script returned: exactly as many integers as `into` takes.
+/// What a script returned: exactly as many integers as `into` takes, in an array or in one string.
 pub(super) fn integers(answer: &Reply<'_>, into: &mut [i64]) -> Result<(), Failure> {
     let wrong = || unexpected("the integers of a script", answer);
-    let Reply::Array(length, values) = answer else { return Err(wrong()) };
-    if *length != into.len() {
-        return Err(wrong());
+    match answer {
+        Reply::One(Value::Text(text)) => {
+            numbers(text, into).map_err(|unreadable| match unreadable {
+                Unreadable::State => Failure::Server(NO_NUMBERS.to_owned()),
+                Unreadable::Reply => wrong(),
+            })
+        }
+        Reply::Array(length, values) if *length == into.len() => {
+            for (slot, value) in into.iter_mut().zip(values) {
+                let Value::Integer(number) = value else { return Err(wrong()) };
+                *slot = *number;
+            }
+            Ok(())
+        }
+        _ => Err(wrong()),
     }
-    for (slot, value) in into.iter_mut().zip(values) {
-        let Value::Integer(number) = value else { return Err(wrong()) };
-        *slot = *number;
+}
+
+/// What is said of [`Unreadable::State`], in the words of a server's error about one key.
+pub const NO_NUMBERS: &str = "WRONGTYPE a key holds something else than whole numbers";
+
+/// Why a string does not hold the numbers of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It comes from a script, which found no numbers where there should be some.
+    State,
+    /// It comes from no script.
+    Reply,
+}
+
+/// Fills `into` from a string of exactly so many whole numbers with a space between two, in decimal or,
+/// after `0x`, in hex. Fractions of numbers are left out. The first is 0 or 1.
+///
+/// # Errors
+/// [`Unreadable`] where it is something else.
+pub fn numbers(text: &[u8], into: &mut [i64]) -> Result<(), Unreadable> {
+    let [b'0' | b'1', b' ', ..] = text else { return Err(Unreadable::Reply) };
+    let mut words = text.split(|&byte| byte == b' ');
+    for slot in &mut *into {
+        *slot = words.next().and_then(word).ok_or(Unreadable::State)?;
     }
-    Ok(())
+    if words.next().is_some() { Err(Unreadable::State) } else { Ok(()) }
+}
+
+fn word(text: &[u8]) -> Option<i64> {
+    if let [b'0', b'x', digits @ ..] = text {
+        let digit =
+            |sum: i64, &byte: &u8| Some(sum << 4 | i64::from(char::from(byte).to_digit(16)?));
+        return if digits.len() == 8 { digits.iter().try_fold(0, digit) } else { None };
+    }
+    let whole = text.split(|&byte| byte == b'.').next()?;
+    number(whole).ok()
 }
 
 /// The answer to `TIME`.
@@ -89,4 +132,27 @@ pub(super) fn unexpected(expected: &str, answer: &Reply<'_>) -> Failure {
         Reply::Array(length, _) => format!("an array of {length}"),
     };
     Failure::Protocol(format!("expected {expected}, got {came}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_string_holds_the_numbers_of_a_script() {
+        let read = |text: &str| {
+            let mut into = [0; 3];
+            numbers(text.as_bytes(), &mut into).map(|()| into)
+        };
+        assert_eq!(read("1 0x0000002a 1796083200000000"), Ok([1, 42, 1_796_083_200_000_000]));
+        assert_eq!(read("0 -7 12.9"), Ok([0, -7, 12]));
+        for state in
+            ["1 2", "1 2 3 4", "1 2 ", "1 2 x", "1 1e3 2", "0 0x2a 0", "0 0x0000002g 0", "0  1"]
+        {
+            assert_eq!(read(state), Err(Unreadable::State), "{state}");
+        }
+        for reply in ["", "1", "OK", "QUEUED", "2 0 0", "11 0 0"] {
+            assert_eq!(read(reply), Err(Unreadable::Reply), "{reply}");
+        }
+    }
 }

@@ -284,8 +284,7 @@ impl Line {
 
 fn encode_evalsha(out: &mut Vec<u8>, script: &Script, keys: &[&[u8]], args: &[&[u8]]) {
     resp::command(out, 3 + keys.len() + args.len());
-    resp::bulk(out, b"EVALSHA");
-    resp::bulk(out, script.sha1());
+    out.extend_from_slice(script.head());
     resp::bulk(out, Decimal::unsigned(keys.len() as u64).as_bytes());
     for part in keys.iter().chain(args) {
         resp::bulk(out, part);

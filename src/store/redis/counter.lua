@@ -6,66 +6,83 @@
 -- ARGV[1]  window, microseconds
 -- ARGV[2]  time since the caller's window began, microseconds
 -- ARGV[3]  limit, units
--- ARGV[4]  cost, units
--- ARGV[5]  '1': record what is admitted; '0': write nothing at all
--- ARGV[6]  units of the client's earlier identities in the caller's window
--- ARGV[7]  and in the window before it
--- Returns  {admitted 1 or 0, overtaken 1 or 0, units of the current window, units of the one before},
---          those of earlier identities included
+-- ARGV[4] and on are left out together where they are what most calls say: each argument takes as
+-- long as a fifth of a command.
+-- ARGV[4]  cost, units; 1
+-- ARGV[5]  '1': record what is admitted; '0': write nothing at all; 1
+-- ARGV[6]  units of the client's earlier identities in the caller's window; 0
+-- ARGV[7]  and in the window before it; 0
+-- Returns  'admitted overtaken current before': 1 or 0, 1 or 0, the units of the current window and of
+--          the one before, as the keys have them
 
-local call = redis.call
-local window, elapsed = tonumber(ARGV[1]), tonumber(ARGV[2])
-local before, here, overtaken = KEYS[1], KEYS[2], 0
+-- Arithmetic reads a number in a string by itself, in less time than tonumber(); and one string is
+-- returned sooner than four numbers.
+
+local call, arg, before, here = redis.call, ARGV, KEYS[1], KEYS[2]
+local elapsed, overtaken = arg[2], '0 '
 local prev, curr = call('GET', before), call('GET', here)
 local next_curr = KEYS[3] and call('GET', KEYS[3])
 if next_curr then
-  before, here, overtaken, elapsed = here, KEYS[3], 1, 0
+  before, here, overtaken, elapsed = here, KEYS[3], '1 ', 0
   prev, curr = curr, next_curr
 end
 
 -- A double holds whole numbers up to 2^53.
-local units, units_before = tonumber(curr or 0), tonumber(prev or 0)
-if not units or not units_before or units % 1 ~= 0 or units_before % 1 ~= 0 or units < 0
-    or units_before < 0 or units > 9007199254740992 or units_before > 9007199254740992 then
-  error('WRONGTYPE a counter key does not hold a number of units')
+local units, units_before, carried = 0, 0, 0
+if curr then
+  units = tonumber(curr)
+  if not units or units % 1 ~= 0 or units < 0 or units > 9007199254740992 then
+    error('WRONGTYPE a counter key does not hold a number of units')
+  end
+end
+if prev then
+  units_before = tonumber(prev)
+  if not units_before or units_before % 1 ~= 0 or units_before < 0
+      or units_before > 9007199254740992 then
+    error('WRONGTYPE a counter key does not hold a number of units')
+  end
+end
+if arg[6] then
+  if next_curr then
+    units_before = units_before + arg[6]
+  else
+    units, units_before = units + arg[6], units_before + arg[7]
+  end
 end
 
-if overtaken == 1 then
-  units_before = units_before + tonumber(ARGV[6])
-else
-  units, units_before = units + tonumber(ARGV[6]), units_before + tonumber(ARGV[7])
-end
-
--- floor(units_before * share / window), exact: where the product would pass 2^53 the division goes
--- in steps of 7 bits of units_before, whose remainders stay below window < 2^45.
-local share, carried = window - elapsed, 0
-if units_before * share < 9007199254740992 then
+if units_before > 0 then
+  -- floor(units_before * share / window), exact: where the product would pass 2^53 the division
+  -- goes in steps of 7 bits of units_before, whose remainders stay below window < 2^45.
+  local window = arg[1] + 0
+  local share = window - elapsed
   local product = units_before * share
-  carried = (product - product % window) / window
-else
-  local rest, remainder, unit = units_before, 0, 2 ^ 49
-  while unit >= 1 do
-    local digits = math.floor(rest / unit)
-    rest = rest - digits * unit
-    local part = remainder * 128 + digits * share
-    remainder = part % window
-    carried = carried * 128 + (part - remainder) / window
-    unit = unit / 128
+  if product < 9007199254740992 then
+    carried = (product - product % window) / window
+  else
+    local rest, remainder, unit = units_before, 0, 2 ^ 49
+    while unit >= 1 do
+      local digits = math.floor(rest / unit)
+      rest = rest - digits * unit
+      local part = remainder * 128 + digits * share
+      remainder = part % window
+      carried = carried * 128 + (part - remainder) / window
+      unit = unit / 128
+    end
   end
 end
 
-local admitted = units + carried + tonumber(ARGV[4]) <= tonumber(ARGV[3])
-if ARGV[5] == '1' then
-  -- A window's units count until the window after it ends; a second more for clocks that differ.
-  local ends_in = math.ceil(share / 1000) + 1000
+local admitted = units + carried + (arg[4] or 1) - arg[3] <= 0
+if arg[5] ~= '0' then
   if admitted then
-    call('INCRBY', here, ARGV[4])
-    call('PEXPIRE', here, ends_in + window / 1000)
-  elseif curr and call('PTTL', here) == -1 then
-    call('PEXPIRE', here, ends_in + window / 1000)
+    call('INCRBY', here, arg[4] or '1')
   end
-  if prev and call('PTTL', before) == -1 then
-    call('PEXPIRE', before, ends_in)
+  -- A window's units count until the window after it ends; a second more for clocks that differ.
+  -- Whoever is the first in a window looks after the window before.
+  if curr and call('PTTL', here) == -1 or admitted and not curr then
+    call('PEXPIRE', here, math.ceil((arg[1] - elapsed) / 1000) + 1000 + arg[1] / 1000)
+  end
+  if prev and not curr and call('PTTL', before) == -1 then
+    call('PEXPIRE', before, math.ceil((arg[1] - elapsed) / 1000) + 1000)
   end
 end
-return { admitted and 1 or 0, overtaken, units, units_before }
+return (admitted and '1 ' or '0 ') .. overtaken .. (curr or '0') .. ' ' .. (prev or '0')

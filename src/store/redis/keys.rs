@@ -4,7 +4,6 @@
 use sha2::{Digest, Sha256};
 
 use super::decimal::Decimal;
-use crate::core::limit::Limit;
 use crate::core::time::{Micros, utc_date};
 
 /// Longest identity that stands in a key as it is, in bytes; a longer one stands as its SHA-256.
@@ -42,10 +41,10 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The `n`-th key, from 0.
+    /// The `n`-th key, from 0; nothing where it was not named.
     pub(super) fn get(&self, n: usize) -> &[u8] {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
-        &self.bytes[start..self.ends[n]]
+        &self.bytes[start..self.ends[n].max(start)]
     }
 
     /// Names the one key of a log.
@@ -59,14 +58,14 @@ impl Keys {
         self.ends[0] = self.bytes.len();
     }
 
-    /// Names the three keys of a counter: of the window before the one that holds `now`, of that
-    /// window, and of the one after it.
+    /// Names keys of a counter: of the window before `index`, of that window, and, if `count` is 3, of
+    /// the one after it.
     pub(super) fn name_counter(
         &mut self,
         naming: &Naming,
         identity: &[u8],
-        limit: Limit,
-        now: Micros,
+        index: u64,
+        count: usize,
     ) {
         self.begin(naming);
         if naming.cluster {
@@ -80,8 +79,8 @@ impl Keys {
         }
         self.bytes.push(b':');
         let stem = self.bytes.len();
-        let index = (now / limit.window()) as i64; // now is below 2^63 and a window above 1
-        for (n, index) in [index - 1, index, index + 1].into_iter().enumerate() {
+        let index = index as i64; // microseconds are below 2^63
+        for (n, index) in (index - 1..).take(count).enumerate() {
             if n > 0 {
                 self.bytes.extend_from_within(..stem);
             }
@@ -99,6 +98,7 @@ impl Keys {
     }
 
     fn begin(&mut self, naming: &Naming) {
+        self.ends = [0; 3];
         self.bytes.clear();
         self.bytes.reserve(ROOM);
         self.bytes.extend_from_slice(&naming.prefix);

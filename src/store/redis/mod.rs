@@ -25,7 +25,7 @@ mod transport;
 
 use std::rc::Rc;
 
-pub use answer::Answer;
+pub use answer::{Answer, NO_NUMBERS, Unreadable, numbers};
 pub use connection::{Options, SharedConnection, connection};
 pub use dsn::{Dsn, DsnError};
 pub use endpoint::{Endpoint, Host, Server, TlsFiles};
@@ -127,7 +127,8 @@ impl<T: Transport> RedisStore<T> {
                 self.transport.delete(&[self.keys.get(0)])
             }
             Algorithm::Counter => {
-                self.keys.name_counter(&self.naming, call.identity, call.limit, now);
+                let index = now / call.limit.window();
+                self.keys.name_counter(&self.naming, call.identity, index, 3);
                 self.transport.delete(&[0, 1, 2].map(|n| self.keys.get(n)))
             }
         };
@@ -201,14 +202,16 @@ impl<T: Transport> RedisStore<T> {
             Decimal::unsigned(now),
             Decimal::signed(horizon),
             Decimal::unsigned(u64::from(limit.max())),
-            Decimal::unsigned(cost.units()),
             Decimal::unsigned(limit.window() / 1_000 + SLACK_MS),
+            Decimal::unsigned(cost.units()),
             Decimal::unsigned(u64::from(record)),
             Decimal::unsigned(before),
         ];
+        let all = cost != Cost::ONE || !record || before > 0;
         let mut reply = [0; 5];
         let args = args.each_ref().map(Decimal::as_bytes);
-        self.transport.run(script, &[self.keys.get(0)], &args, &mut reply)?;
+        let args = if all { &args[..] } else { &args[..4] };
+        self.transport.run(script, &[self.keys.get(0)], args, &mut reply)?;
 
         let [admitted, facts @ ..] = reply;
         let [used, oldest, newest, blocking] = facts.map(not_negative);
@@ -246,8 +249,11 @@ impl<T: Transport> RedisStore<T> {
         earlier: Counts,
     ) -> Result<(i64, Counts, Position), StoreError> {
         let Call { limit, cost, .. } = *call;
-        self.keys.name_counter(&self.naming, call.identity, limit, now);
         let at = Position::of(limit, now);
+        // Only near its end can a window be overtaken before the answer.
+        let late = limit.window() - at.elapsed <= self.transport.patience().saturating_add(SECOND);
+        let count = if late { 3 } else { 2 };
+        self.keys.name_counter(&self.naming, call.identity, at.index, count);
         let args = [
             Decimal::unsigned(limit.window()),
             Decimal::unsigned(at.elapsed),
@@ -257,15 +263,16 @@ impl<T: Transport> RedisStore<T> {
             Decimal::unsigned(earlier.curr),
             Decimal::unsigned(earlier.prev),
         ];
+        let all = cost != Cost::ONE || !record || earlier != Counts::default();
         let mut reply = [0; 4];
         let args = args.each_ref().map(Decimal::as_bytes);
+        let args = if all { &args[..] } else { &args[..3] };
         let keys = [0, 1, 2].map(|n| self.keys.get(n));
-        // Only near its end can a window be overtaken before the answer.
-        let late = limit.window() - at.elapsed <= self.transport.patience().saturating_add(SECOND);
-        self.transport.run(&COUNTER, &keys[..if late { 3 } else { 2 }], &args, &mut reply)?;
+        self.transport.run(&COUNTER, &keys[..count], args, &mut reply)?;
 
         let [admitted, overtaken, curr, prev] = reply;
-        let counts = Counts { curr: not_negative(curr), prev: not_negative(prev) };
+        let own = Counts { curr: not_negative(curr), prev: not_negative(prev) };
+        let counts = own + earlier.moved(u64::from(overtaken == 1));
         let newest = at.index + u64::from(overtaken == 1);
         Ok((admitted, counts, at.no_earlier_than(newest)))
     }
@@ -301,8 +308,8 @@ impl<T: Transport> RedisStore<T> {
     ) -> Result<(), StoreError> {
         let window = call.limit.window();
         let Some(newest) = debt.iter().map(|owed| owed.at).max() else { return Ok(()) };
-        self.keys.name_counter(&self.naming, call.identity, call.limit, newest);
         let index = newest / window;
+        self.keys.name_counter(&self.naming, call.identity, index, 2);
         let units = |index: u64| -> u64 {
             debt.iter().filter(|owed| owed.at / window == index).map(|owed| owed.units).sum()
         };

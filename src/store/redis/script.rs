@@ -5,6 +5,10 @@ use std::sync::OnceLock;
 use sha1::{Digest, Sha1};
 
 use super::keys::hex;
+use super::resp;
+
+/// Bytes of `$7\r\nEVALSHA\r\n$40\r\n`, the digest and a line's end.
+const HEAD: usize = 60;
 
 /// The log as a sorted set.
 pub static LOG_SORTED_SET: Script = Script::new(include_str!("log_sorted_set.lua"));
@@ -33,7 +37,8 @@ pub fn prepare() {
 #[derive(Debug)]
 pub struct Script {
     source: &'static str,
-    sha1: OnceLock<[u8; 40]>,
+    /// What every call of it begins with: `EVALSHA` and the digest, as two strings of a command.
+    head: OnceLock<[u8; HEAD]>,
     secret: bool,
 }
 
@@ -41,11 +46,11 @@ impl Script {
     /// A script of this source.
     #[must_use]
     pub const fn new(source: &'static str) -> Self {
-        Self { source, sha1: OnceLock::new(), secret: false }
+        Self { source, head: OnceLock::new(), secret: false }
     }
 
     const fn about_a_secret(source: &'static str) -> Self {
-        Self { source, sha1: OnceLock::new(), secret: true }
+        Self { source, head: OnceLock::new(), secret: true }
     }
 
     /// Whether arguments and reply must not stay in a buffer.
@@ -61,7 +66,18 @@ impl Script {
 
     /// SHA-1 of the source in 40 hex digits, for `EVALSHA`. Computed once.
     #[must_use]
-    pub fn sha1(&self) -> &[u8; 40] {
-        self.sha1.get_or_init(|| hex(&Sha1::digest(self.source)))
+    pub fn sha1(&self) -> &[u8] {
+        &self.head()[HEAD - 42..HEAD - 2]
+    }
+
+    /// `EVALSHA` and the digest, as a command has them.
+    pub(super) fn head(&self) -> &[u8; HEAD] {
+        self.head.get_or_init(|| {
+            let sha1: [u8; 40] = hex(&Sha1::digest(self.source));
+            let mut head = Vec::with_capacity(HEAD);
+            resp::bulk(&mut head, b"EVALSHA");
+            resp::bulk(&mut head, &sha1);
+            head.try_into().expect("$7 EVALSHA $40 and the digest, each on a line")
+        })
     }
 }

@@ -78,7 +78,7 @@ final class CommandLog
         };
     }
 
-    private function log(int $time, string $key, int $now, int $horizon, int $limit, int $cost, int $ttl, int $record): string
+    private function log(int $time, string $key, int $now, int $horizon, int $limit, int $ttl, int $cost = 1, int $record = 1): string
     {
         $times = $this->logs[$key] ?? [];
         $used = count(array_filter($times, fn (int $t): bool => $t > $horizon));
@@ -103,7 +103,7 @@ final class CommandLog
     }
 
     /** @param list<string> $keys */
-    private function counter(array $keys, int $window, int $elapsed, int $limit, int $cost, int $record): string
+    private function counter(array $keys, int $window, int $elapsed, int $limit, int $cost = 1, int $record = 1): string
     {
         [$before, $here] = $keys;
         if (isset($keys[2], $this->counters[$keys[2]])) {
