@@ -20,8 +20,7 @@ use crate::core::time::{Day, Micros};
 use crate::core::verdict::Verdict;
 use crate::limiter::{OnFailure, Remote};
 use crate::store::redis::{
-    ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection, Transport,
-    connection,
+    ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection,
 };
 use crate::store::shm::{Asked, ClockSeen, Shm};
 use crate::store::{Call, Owed, Store, StoreError};
@@ -117,8 +116,7 @@ impl Backend {
 
     fn server(on: Rc<servers::Store>, redis: Option<Zval>) -> Self {
         let cluster = matches!(on.endpoint.server, crate::store::redis::Server::Cluster(_));
-        let connection = connection(&on.endpoint, Options { timeout: settings::timeout() });
-        servers::clock(&on.name, || connection.clock());
+        let connection = on.connection.with(Options { timeout: settings::timeout() });
         let naming = Naming { prefix: on.prefix.clone(), cluster, layout: settings::log_layout() };
         let store = Box::new(RefCell::new(RedisStore::new(connection, naming, settings::clock())));
         Self::Server { store, on, redis }
@@ -185,56 +183,42 @@ impl Backend {
         &self,
         ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
-        let asked = clock::steady();
-        let answer = self.ask_unwatched(ask);
-        if let (Some(remote), Some(shm)) = (self.remote(), tally::attached()) {
-            shm.asked(&Asked {
-                scope: remote.scope,
-                endpoint: remote.endpoint,
-                object: matches!(self, Self::Client(_)),
-                took: clock::steady().saturating_sub(asked),
-                failure: answer.as_ref().err(),
-                clock: self.server_clock(),
-            });
-        }
-        answer
-    }
-
-    /// What is known about the server's clock, where that corrects stamps.
-    fn server_clock(&self) -> ClockSeen {
-        let known = match (settings::clock(), self) {
-            (ClockMode::Server, Self::Server { store, .. }) => {
-                store.try_borrow().map_or(Known::Nothing, |store| store.clock())
-            }
-            (ClockMode::Server, Self::Client(client)) => client.clock().known(),
-            _ => Known::Nothing,
-        };
-        match known {
-            Known::Nothing => ClockSeen::Unknown,
-            Known::Refused => ClockSeen::Refused,
-            Known::Distance(ahead) => ClockSeen::Ahead(ahead),
-        }
-    }
-
-    fn ask_unwatched<R>(
-        &self,
-        ask: impl FnOnce(&mut dyn Store) -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
-        match self {
-            Self::Memory(shared) => ask(&mut { *shared }),
+        let (answer, asked) = match self {
+            Self::Memory(shared) => return ask(&mut { *shared }),
             Self::Server { store, on, .. } => match store.try_borrow_mut() {
-                Ok(mut store) => ask(&mut *store),
-                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
+                Ok(mut store) => {
+                    let answer = ask(&mut *store);
+                    let (took, clock) = (store.took(), store.clock());
+                    (answer, Asked { took, clock: seen(clock), ..on.asked() })
+                }
+                Err(_) => return Err(StoreError::InUse { endpoint: on.name.clone() }),
             },
             Self::Client(client) => {
+                let began = clock::steady();
                 let naming = Naming {
                     prefix: client.prefix().to_vec(),
                     cluster: client.is_cluster(),
                     layout: settings::log_layout(),
                 };
-                ask(&mut RedisStore::new(Through(client), naming, settings::clock()))
+                let answer = ask(&mut RedisStore::new(Through(client), naming, settings::clock()));
+                let took = clock::steady().saturating_sub(began);
+                (answer, Asked { took, clock: seen(client.clock().known()), ..client.asked() })
             }
+        };
+        if let Some(shm) = tally::attached() {
+            shm.asked(&Asked { failure: answer.as_ref().err(), ..asked });
         }
+        answer
+    }
+}
+
+/// What is known about a server's clock, where that corrects stamps.
+fn seen(clock: Known) -> ClockSeen {
+    match clock {
+        _ if settings::clock() == ClockMode::Host => ClockSeen::Unknown,
+        Known::Nothing => ClockSeen::Unknown,
+        Known::Refused => ClockSeen::Refused,
+        Known::Distance(ahead) => ClockSeen::Ahead(ahead),
     }
 }
 

@@ -22,6 +22,7 @@ use crate::core::time::{Micros, SECOND};
 use crate::store::redis::{
     NO_NUMBERS, Script, ServerClock, Transport, Unreadable, numbers, refuses_time, server_error,
 };
+use crate::store::shm::Asked;
 use crate::store::{StoreError, scope};
 
 /// A client object that a limiter was given, and what is known about it.
@@ -31,6 +32,7 @@ pub struct Client {
     cluster: bool,
     prefix: Vec<u8>,
     endpoint: String,
+    endpoint_hash: u64,
     scope: u64,
     clock: Rc<ServerClock>,
     /// The exception behind the last failure.
@@ -41,11 +43,13 @@ impl Client {
     /// Asks the object what it knows: its address, its prefix, whether it speaks to a Cluster.
     pub fn of(object: Zval, kind: Kind) -> Result<Self, Thrown> {
         let endpoint = object::address(&object, kind)?;
+        let endpoint_hash = scope(&endpoint);
         let scope = scope(&(&endpoint, object::belongings(&object, kind)?));
         let clock = servers::clock(&endpoint, Rc::default);
         let cluster = object::is_cluster(&object, kind)?;
         let prefix = if kind == Kind::Predis { Vec::new() } else { object::prefix(&object)? };
-        Ok(Self { object, kind, cluster, prefix, endpoint, scope, clock, cause: Cell::new(None) })
+        let cause = Cell::new(None);
+        Ok(Self { object, kind, cluster, prefix, endpoint, endpoint_hash, scope, clock, cause })
     }
 
     /// The object itself.
@@ -76,6 +80,11 @@ impl Client {
     /// Stands for server, credentials and prefix. See [`crate::store::Host`].
     pub fn scope(&self) -> u64 {
         self.scope
+    }
+
+    /// A question to it, of which nothing is known yet.
+    pub fn asked(&self) -> Asked<'_> {
+        servers::asked(&self.endpoint, self.endpoint_hash, self.scope, true)
     }
 
     /// The clock of the server at the other end.

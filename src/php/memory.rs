@@ -204,5 +204,5 @@ impl Host for &Memory {
 pub fn namespace() -> u64 {
     // SAFETY: always succeeds.
     let user = unsafe { libc::geteuid() };
-    shm::namespace(&settings::text(c"rate_limit.namespace"), user)
+    settings::namespace().unwrap_or_else(|| shm::namespace(b"", user))
 }

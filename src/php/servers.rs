@@ -5,8 +5,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::store::redis::{Endpoint, ServerClock};
+use crate::store::redis::{
+    Endpoint, Options, ServerClock, SharedConnection, Transport as _, connection,
+};
 use crate::store::scope;
+use crate::store::shm::{Asked, ClockSeen};
 
 thread_local!(static CLOCKS: RefCell<BTreeMap<String, Rc<ServerClock>>> = RefCell::default());
 
@@ -18,6 +21,10 @@ pub struct Store {
     pub name: String,
     /// Stands for server, credentials and prefix. See [`crate::store::Host`].
     pub scope: u64,
+    /// Stands for `name`.
+    name_hash: u64,
+    /// This thread's connection to it.
+    pub connection: SharedConnection,
 }
 
 /// DSNs that are kept, so that an application that makes them up does not fill its workers' memory.
@@ -28,8 +35,16 @@ thread_local!(static STORES: RefCell<BTreeMap<Vec<u8>, Rc<Store>>> = RefCell::de
 impl Store {
     /// The store with these keys on this server.
     pub fn new(endpoint: Endpoint, prefix: Vec<u8>) -> Rc<Self> {
-        let (name, scope) = (endpoint.to_string(), scope(&(&endpoint, &prefix)));
-        Rc::new(Self { endpoint, prefix, name, scope })
+        let name = endpoint.to_string();
+        let connection = connection(&endpoint, Options { timeout: 0 }); // callers have their own
+        clock(&name, || connection.clock());
+        let (scope, name_hash) = (scope(&(&endpoint, &prefix)), scope(&name));
+        Rc::new(Self { endpoint, prefix, name, scope, name_hash, connection })
+    }
+
+    /// A question to it, of which nothing is known yet.
+    pub fn asked(&self) -> Asked<'_> {
+        asked(&self.name, self.name_hash, self.scope, false)
     }
 
     /// What `dsn` leads to, by `read` where it was not read before.
@@ -46,6 +61,12 @@ impl Store {
         });
         Ok(store)
     }
+}
+
+/// A question to a store, of which nothing is known yet.
+pub fn asked(endpoint: &str, endpoint_hash: u64, scope: u64, object: bool) -> Asked<'_> {
+    let clock = ClockSeen::Unknown;
+    Asked { scope, endpoint, endpoint_hash, object, took: 0, failure: None, clock }
 }
 
 /// The clock of the server at `endpoint`: the one known already, else `new`.

@@ -19,6 +19,7 @@ use crate::core::identity::Ipv6Prefix;
 use crate::core::time::Micros;
 use crate::limiter::OnFailure;
 use crate::store::redis::{ClockMode, Layout};
+use crate::store::shm;
 
 /// ZEND_INI_STAGE_STARTUP of zend_ini.h: php.ini and the command line.
 const STARTUP: c_int = 1;
@@ -54,6 +55,7 @@ static LOG_LAYOUT: Number = Number(AtomicU64::new(0));
 static CLOCK: Number = Number(AtomicU64::new(0));
 static SALT: Number = Number(AtomicU64::new(0));
 static ENABLED: Number = Number(AtomicU64::new(0));
+static NAMESPACE: Number = Number(AtomicU64::new(0));
 static DRY_RUN: Number = Number(AtomicU64::new(0));
 
 const SALT_NAME: &CStr = c"rate_limit.salt";
@@ -84,7 +86,7 @@ static TABLE: Table<[zend_ini_entry_def]> = Table(&[
     entry(c"rate_limit.retry_interval", c"1", &(retry_interval_is as Take)),
     entry(c"rate_limit.memory_size", c"64M", &(memory_size_is as Take)),
     entry(c"rate_limit.memory_file", c"", &(memory_file_is as Take)),
-    entry(c"rate_limit.namespace", c"", &(any as Take)),
+    entry(c"rate_limit.namespace", c"", &(namespace_is as Take)),
     entry(SALT_NAME, c"", &(salt_is as Take)),
     entry(c"rate_limit.salt_file", c"", &(salt_file_is as Take)),
     entry(c"rate_limit.ipv6_prefix", c"64", &(ipv6_prefix_is as Take)),
@@ -132,6 +134,11 @@ fn memory_size_is(value: &[u8], stage: c_int) -> Result<(), &'static str> {
 
 fn memory_file_is(_: &[u8], stage: c_int) -> Result<(), &'static str> {
     at_startup(stage)
+}
+
+fn namespace_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
+    let number = if value.is_empty() { 0 } else { shm::namespace(value, 0) }; // a name's is not 0
+    NAMESPACE.set(Some(number), "")
 }
 
 fn salt_is(value: &[u8], _: c_int) -> Result<(), &'static str> {
@@ -198,6 +205,11 @@ pub fn retry_interval() -> Micros {
 /// Bytes of shared memory.
 pub fn memory_size() -> u64 {
     MEMORY_SIZE.get()
+}
+
+/// The number of the namespace, where it has a name.
+pub fn namespace() -> Option<u64> {
+    Some(NAMESPACE.get()).filter(|&number| number != 0)
 }
 
 /// How many bits of an IPv6 address make a client.

@@ -33,6 +33,7 @@ use super::server_clock::ServerClock;
 use super::socket::{Deadline, Failure, Socket};
 use super::tls::{self, Tls};
 use super::transport::{Transport, refuses_time, server_error};
+use crate::clock;
 use crate::core::time::Micros;
 use crate::store::StoreError;
 
@@ -53,6 +54,8 @@ pub struct SharedConnection {
 struct Slot {
     endpoint: Endpoint,
     line: Cell<Option<Box<Line>>>,
+    /// The steady clock at the last reply.
+    answered: Cell<Micros>,
     clock: Rc<ServerClock>,
     tls: OnceCell<Arc<ClientConfig>>,
 }
@@ -74,12 +77,12 @@ pub fn connection(endpoint: &Endpoint, options: Options) -> SharedConnection {
         },
         Err(_) => Slot::new(endpoint), // entered from a signal handler in the middle of the above
     });
-    SharedConnection { slot, deadline: Deadline { started: 0, timeout: options.timeout } }
+    SharedConnection { slot, deadline: Deadline::from(0, options.timeout) }
 }
 
 impl Transport for SharedConnection {
     fn begin(&mut self, started: Micros) -> Result<(), StoreError> {
-        self.deadline.started = started;
+        self.deadline = Deadline::from(started, self.deadline.timeout);
         let mut kept = self.slot.line.take();
         if !kept.as_mut().is_some_and(|line| line.is_usable(started)) {
             kept = Some(self.open().map_err(|failure| self.error(failure))?);
@@ -141,6 +144,17 @@ impl Transport for SharedConnection {
 }
 
 impl SharedConnection {
+    /// The same connection for a caller with options of its own.
+    #[must_use]
+    pub fn with(&self, options: Options) -> Self {
+        Self { slot: self.slot.clone(), deadline: Deadline::from(0, options.timeout) }
+    }
+
+    /// How long the call that began last took until its reply, microseconds.
+    pub(super) fn took(&self) -> Micros {
+        self.slot.answered.get().saturating_sub(self.deadline.started)
+    }
+
     /// Any command, for an operator's tool. On a Cluster the server of `key`'s slot is asked, or any
     /// server where `key` is empty.
     ///
@@ -148,7 +162,7 @@ impl SharedConnection {
     /// [`StoreError`] where there is no answer, it is an error, or an array of more than eight
     /// elements or of arrays.
     pub fn command(&mut self, key: &[u8], parts: &[&[u8]]) -> Result<Answer, StoreError> {
-        self.begin(crate::clock::steady())?;
+        self.begin(clock::steady())?;
         self.ask(key, parts, |reply| Ok(Answer::of(reply))).map_err(|failure| self.error(failure))
     }
 
@@ -208,6 +222,7 @@ impl SharedConnection {
             result = exchange(&mut line);
         }
         if matches!(result, Ok(_) | Err(Failure::Server(_))) {
+            self.slot.answered.set(line.last_used());
             self.slot.line.set(Some(line));
         }
         result
@@ -267,6 +282,7 @@ impl Slot {
         Rc::new(Self {
             endpoint: endpoint.clone(),
             line: Cell::default(),
+            answered: Cell::default(),
             clock: Rc::default(),
             tls: OnceCell::new(),
         })
@@ -274,6 +290,13 @@ impl Slot {
 }
 
 impl Line {
+    fn last_used(&self) -> Micros {
+        match self {
+            Self::Single(link) => link.idle_since(),
+            Self::Cluster(_) => clock::steady(),
+        }
+    }
+
     fn is_usable(&mut self, now: Micros) -> bool {
         match self {
             Self::Single(link) => link.is_usable(now),

@@ -72,6 +72,11 @@ impl Link {
         }
     }
 
+    /// The steady clock at the last reply.
+    pub(super) fn idle_since(&self) -> Micros {
+        self.idle_since
+    }
+
     /// Whether this process opened it, and the server has not closed it while it was idle.
     pub(super) fn is_usable(&mut self, now: Micros) -> bool {
         self.is_ours() && (now.saturating_sub(self.idle_since) < IDLE || self.is_quiet())

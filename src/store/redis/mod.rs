@@ -198,20 +198,19 @@ impl<T: Transport> RedisStore<T> {
         };
         self.keys.name_log(&self.naming, call.identity);
         let horizon = now as i64 - limit.window() as i64; // both below 2^63
-        let args = [
-            Decimal::unsigned(now),
-            Decimal::signed(horizon),
-            Decimal::unsigned(u64::from(limit.max())),
-            Decimal::unsigned(limit.window() / 1_000 + SLACK_MS),
-            Decimal::unsigned(cost.units()),
-            Decimal::unsigned(u64::from(record)),
-            Decimal::unsigned(before),
-        ];
-        let all = cost != Cost::ONE || !record || before > 0;
-        let mut reply = [0; 5];
-        let args = args.each_ref().map(Decimal::as_bytes);
-        let args = if all { &args[..] } else { &args[..4] };
-        self.transport.run(script, &[self.keys.get(0)], args, &mut reply)?;
+        let now = Decimal::unsigned(now);
+        let horizon = Decimal::signed(horizon);
+        let max = Decimal::unsigned(u64::from(limit.max()));
+        let lives = Decimal::unsigned(limit.window() / 1_000 + SLACK_MS);
+        let few = [&now, &horizon, &max, &lives].map(Decimal::as_bytes);
+        let (key, mut reply) = ([self.keys.get(0)], [0; 5]);
+        if cost == Cost::ONE && record && before == 0 {
+            self.transport.run(script, &key, &few, &mut reply)?;
+        } else {
+            let rest = [cost.units(), u64::from(record), before].map(Decimal::unsigned);
+            let all = [&few[..], &rest.each_ref().map(Decimal::as_bytes)].concat();
+            self.transport.run(script, &key, &all, &mut reply)?;
+        }
 
         let [admitted, facts @ ..] = reply;
         let [used, oldest, newest, blocking] = facts.map(not_negative);
@@ -254,27 +253,32 @@ impl<T: Transport> RedisStore<T> {
         let late = limit.window() - at.elapsed <= self.transport.patience().saturating_add(SECOND);
         let count = if late { 3 } else { 2 };
         self.keys.name_counter(&self.naming, call.identity, at.index, count);
-        let args = [
-            Decimal::unsigned(limit.window()),
-            Decimal::unsigned(at.elapsed),
-            Decimal::unsigned(u64::from(limit.max())),
-            Decimal::unsigned(cost.units()),
-            Decimal::unsigned(u64::from(record)),
-            Decimal::unsigned(earlier.curr),
-            Decimal::unsigned(earlier.prev),
-        ];
-        let all = cost != Cost::ONE || !record || earlier != Counts::default();
-        let mut reply = [0; 4];
-        let args = args.each_ref().map(Decimal::as_bytes);
-        let args = if all { &args[..] } else { &args[..3] };
+        let few = [limit.window(), at.elapsed, u64::from(limit.max())].map(Decimal::unsigned);
+        let few = few.each_ref().map(Decimal::as_bytes);
         let keys = [0, 1, 2].map(|n| self.keys.get(n));
-        self.transport.run(&COUNTER, &keys[..count], args, &mut reply)?;
+        let (keys, mut reply) = (&keys[..count], [0; 4]);
+        if cost == Cost::ONE && record && earlier == Counts::default() {
+            self.transport.run(&COUNTER, keys, &few, &mut reply)?;
+        } else {
+            let rest = [cost.units(), u64::from(record), earlier.curr, earlier.prev];
+            let rest = rest.map(Decimal::unsigned);
+            let all = [&few[..], &rest.each_ref().map(Decimal::as_bytes)].concat();
+            self.transport.run(&COUNTER, keys, &all, &mut reply)?;
+        }
 
         let [admitted, overtaken, curr, prev] = reply;
         let own = Counts { curr: not_negative(curr), prev: not_negative(prev) };
         let counts = own + earlier.moved(u64::from(overtaken == 1));
         let newest = at.index + u64::from(overtaken == 1);
         Ok((admitted, counts, at.no_earlier_than(newest)))
+    }
+}
+
+impl RedisStore<SharedConnection> {
+    /// How long the last call took, from when it began until its reply, microseconds.
+    #[must_use]
+    pub fn took(&self) -> Micros {
+        self.transport.took()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A socket under a deadline. Waits in the way that is quickest for its kind: on a unix socket
 //! poll(2) before recv(2) saves a sixth of the round trip, on TCP recv(2) alone is quicker.
 
+use std::cell::Cell;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -71,18 +72,25 @@ impl From<Errno> for Failure {
 }
 
 /// The instant until which one call may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Deadline {
     /// The steady clock when the call began.
     pub(super) started: Micros,
     /// How long it may take, microseconds.
     pub(super) timeout: Micros,
+    /// Nothing was waited for since the call began.
+    prompt: Cell<bool>,
 }
 
 impl Deadline {
+    /// Of a call that takes `timeout` microseconds from `started` on, which is now.
+    pub(super) fn from(started: Micros, timeout: Micros) -> Self {
+        Self { started, timeout, prompt: Cell::new(true) }
+    }
+
     /// For what is there already.
     pub(super) fn none() -> Self {
-        Self { started: 0, timeout: Micros::MAX }
+        Self { started: 0, timeout: Micros::MAX, prompt: Cell::new(false) }
     }
 
     /// The first answer that one of `hosts` gives, each asked for an equal share of what is left.
@@ -94,7 +102,7 @@ impl Deadline {
         let mut failure = Failure::Broken("there is no address".to_owned());
         for (i, host) in hosts.iter().enumerate() {
             let share = self.left()? / (hosts.len() - i) as u64;
-            let share = Self { started: clock::steady(), timeout: share };
+            let share = Self::from(clock::steady(), share);
             match ask(host, &share) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => failure = error,
@@ -103,8 +111,11 @@ impl Deadline {
         Err(failure)
     }
 
-    /// What is left, never 0.
+    /// What is left, never 0. Whoever asks first is about to wait, and need not ask the clock.
     pub(super) fn left(&self) -> Result<Micros, Failure> {
+        if self.prompt.take() {
+            return Ok(self.timeout);
+        }
         let passed = clock::steady().saturating_sub(self.started);
         self.timeout.checked_sub(passed).filter(|&left| left > 0).ok_or(Failure::Timeout)
     }

@@ -188,7 +188,7 @@ impl Shm {
                     | (u64::from(call.limit.max()) << 32)
                     | (u64::from(remote) << 31)
                     | u64::from(call.limit.window_seconds());
-                busy.take_over(state, self.owner(), facts, minute);
+                busy.take_over(state, self.owner, facts, minute);
                 busy.count(denied);
             }
         }
@@ -197,7 +197,7 @@ impl Shm {
     /// The identities that ask most, of this namespace, in no order.
     #[must_use]
     pub fn busy(&self) -> Vec<BusySeen> {
-        let owner = self.owner();
+        let owner = self.owner;
         self.region.busy_where(|busy| busy.owner.load(Relaxed) == owner)
     }
 }

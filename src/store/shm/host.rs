@@ -112,13 +112,15 @@ impl Shm {
     }
 
     fn breaker(&self, scope: u64) -> &'static Breaker {
-        Breaker::of(&self.region.header[0].breakers, self.breaker_tag(scope))
+        Breaker::of(&self.region.header[0].breakers, self.tag_of(scope))
     }
 
-    pub(super) fn breaker_tag(&self, scope: u64) -> u64 {
-        let mut hasher = self.hasher;
-        hasher.write_u64(scope);
-        hasher.finish()
+    /// A tag in this namespace for what `hash` stands for: hashes of the operator's own names, at which
+    /// nobody aims, so that they are only to be spread out. The multiplier is 2^64 divided by the golden
+    /// ratio.
+    pub(super) fn tag_of(&self, hash: u64) -> u64 {
+        let product = (hash ^ self.owner).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (product ^ (product >> 32)).max(1)
     }
 }
 

@@ -61,6 +61,8 @@ pub struct Shm {
     region: &'static Region,
     /// Has taken in the namespace already.
     hasher: SipHasher13,
+    /// Stands for the namespace; not 0.
+    owner: u64,
 }
 
 /// The number of a namespace: of its name (`rate_limit.namespace`) or, where that is empty, of the
@@ -90,14 +92,14 @@ impl Region {
         let [a, b] = self.key();
         let mut hasher = SipHasher13::new_with_keys(a, b);
         hasher.write_u64(namespace);
-        Shm { region: self, hasher }
+        Shm { region: self, hasher, owner: hasher.finish().max(1) }
     }
 }
 
 /// The same namespace of the same region.
 impl PartialEq for Shm {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.region, other.region) && self.owner() == other.owner()
+        std::ptr::eq(self.region, other.region) && self.owner == other.owner
     }
 }
 

@@ -108,6 +108,8 @@ pub struct Asked<'a> {
     pub scope: u64,
     /// Its server's address, without credentials.
     pub endpoint: &'a str,
+    /// A hash of that, the same in every process of this host.
+    pub endpoint_hash: u64,
     /// Whether it was asked through an application's client object.
     pub object: bool,
     /// How long that took, microseconds.
@@ -200,11 +202,6 @@ impl Shm {
         &self.region.watch[0]
     }
 
-    /// Stands for this namespace; not 0.
-    pub(super) fn owner(&self) -> u64 {
-        self.hasher.finish().max(1)
-    }
-
     fn tag(&self, kind: &[u8], name: &[u8]) -> u64 {
         let mut hasher = self.hasher;
         hasher.write(kind);
@@ -216,7 +213,7 @@ impl Shm {
     #[must_use]
     pub fn tally(&self) -> &'static Tally {
         let tallies = &self.watch().tallies;
-        claim(tallies, self.owner(), |tally| &tally.tag).unwrap_or(&tallies[tallies.len() - 1])
+        claim(tallies, self.owner, |tally| &tally.tag).unwrap_or(&tallies[tallies.len() - 1])
     }
 
     /// Counts a verdict under a policy's name, of which the first 64 bytes count.
@@ -225,7 +222,7 @@ impl Shm {
         let tag = self.tag(b"policy", name);
         let counts = match claim(&watch.policies, tag, |policy| &policy.name.tag) {
             Some(policy) if name != OTHER.as_bytes() => {
-                policy.name.write(self.owner(), name);
+                policy.name.write(self.owner, name);
                 &policy.counts
             }
             _ => &watch.other,
@@ -240,7 +237,7 @@ impl Shm {
         let read = |counts: &[AtomicU64; OUTCOMES]| counts.each_ref().map(|n| n.load(Relaxed)); // statistics
         let named = policies
             .iter()
-            .filter_map(|policy| Some((policy.name.read(self.owner())?, read(&policy.counts))));
+            .filter_map(|policy| Some((policy.name.read(self.owner)?, read(&policy.counts))));
         let other =
             Some((OTHER.to_owned(), read(other))).filter(|(_, counts)| *counts != [0; OUTCOMES]);
         named.chain(other).collect()
@@ -249,15 +246,15 @@ impl Shm {
     /// Notes how a question to a store elsewhere went.
     pub fn asked(&self, asked: &Asked<'_>) {
         let bytes = &asked.endpoint.as_bytes()[..asked.endpoint.len().min(128)];
-        let tag = self.tag(b"endpoint", bytes);
+        let tag = self.tag_of(asked.endpoint_hash);
         let records = &self.watch().endpoints;
         let Some(record) = claim(records, tag, |endpoint| &endpoint.name.tag) else { return };
-        record.name.write(self.owner(), bytes);
+        record.name.write(self.owner, bytes);
         set(&record.object, asked.object.into());
         record.clock_is(asked.clock);
         match asked.failure {
             Some(error) if error.concerns_endpoint() => {
-                set(&record.breaker, self.breaker_tag(asked.scope));
+                set(&record.breaker, self.tag_of(asked.scope));
                 record.failed(&error.to_string());
             }
             None | Some(StoreError::Key { .. }) => record.answered(asked.took),
@@ -270,7 +267,7 @@ impl Shm {
     pub fn endpoints(&self) -> Vec<EndpointSeen> {
         let (watch, breakers) = (self.watch(), &self.region.header[0].breakers);
         let seen = watch.endpoints.iter().filter_map(|endpoint| {
-            let name = endpoint.name.read(self.owner())?;
+            let name = endpoint.name.read(self.owner)?;
             let failed = endpoint.breaker.load(Relaxed); // a statistic
             let breaker = (failed != 0).then(|| Breaker::of(breakers, failed));
             Some(endpoint.seen(name, breaker.and_then(|breaker| breaker.next_try(clock::steady()))))
