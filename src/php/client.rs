@@ -20,7 +20,7 @@ use super::value;
 use super::zend::Thrown;
 use crate::core::time::{Micros, SECOND};
 use crate::store::redis::{
-    NO_NUMBERS, Script, ServerClock, Transport, Unreadable, numbers, refuses_time, server_error,
+    NO_NUMBERS, Request, ServerClock, Transport, Unreadable, numbers, refuses_time, server_error,
 };
 use crate::store::shm::Asked;
 use crate::store::{StoreError, scope};
@@ -204,20 +204,18 @@ impl Transport for Through<'_> {
         Micros::MAX // and they are not known
     }
 
-    fn run(
-        &mut self,
-        script: &'static Script,
-        keys: &[&[u8]],
-        args: &[&[u8]],
-        reply: &mut [i64],
-    ) -> Result<(), StoreError> {
-        let number = keys.len().to_string();
-        let parts = |script| [&[script, number.as_bytes()], keys, args].concat();
-        let answer = match self.0.ask(self.bare(keys[0]), "EVALSHA", &parts(script.sha1())) {
+    fn run(&mut self, request: &Request, reply: &mut [i64]) -> Result<(), StoreError> {
+        let (script, key) = (request.script(), self.bare(request.key()));
+        let number = request.keys().count().to_string();
+        let parts = |script| -> Vec<&[u8]> {
+            let head = [script, number.as_bytes()];
+            head.into_iter().chain(request.keys()).chain(request.arguments()).collect()
+        };
+        let answer = match self.0.ask(key, "EVALSHA", &parts(script.sha1())) {
             // Nothing was run. EVAL runs the script and keeps it for the next EVALSHA.
             Err(Refusal::Server(text)) if text.starts_with("NOSCRIPT") => {
                 self.0.take_cause();
-                self.0.ask(self.bare(keys[0]), "EVAL", &parts(script.source().as_bytes()))
+                self.0.ask(key, "EVAL", &parts(script.source().as_bytes()))
             }
             answer => answer,
         };

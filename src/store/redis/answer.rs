@@ -44,21 +44,42 @@ pub enum Unreadable {
 /// [`Unreadable`] where it is something else.
 pub fn numbers(text: &[u8], into: &mut [i64]) -> Result<(), Unreadable> {
     let [b'0' | b'1', b' ', ..] = text else { return Err(Unreadable::Reply) };
-    let mut words = text.split(|&byte| byte == b' ');
-    for slot in &mut *into {
-        *slot = words.next().and_then(word).ok_or(Unreadable::State)?;
+    let (mut slots, mut rest) = (into.iter_mut(), text);
+    loop {
+        let (mut number, mut digits) = (0_i64, 0);
+        while let Some(digit @ b'0'..=b'9') = rest.get(digits) {
+            number = number.wrapping_mul(10).wrapping_add((digit - b'0').into());
+            digits += 1;
+        }
+        let after = rest.get(digits);
+        if !(1..=MOST_DIGITS).contains(&digits) || after.is_some_and(|&byte| byte != b' ') {
+            digits = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
+            number = unusual(&rest[..digits]).ok_or(Unreadable::State)?;
+        }
+        *slots.next().ok_or(Unreadable::State)? = number;
+        match rest.get(digits + 1..) {
+            Some(next) => rest = next,
+            None if slots.next().is_none() => return Ok(()),
+            None => return Err(Unreadable::State),
+        }
     }
-    if words.next().is_some() { Err(Unreadable::State) } else { Ok(()) }
 }
 
-fn word(text: &[u8]) -> Option<i64> {
-    if let [b'0', b'x', digits @ ..] = text {
+/// Digits that surely fit.
+const MOST_DIGITS: usize = 18;
+
+/// A number that is not just digits.
+#[inline(never)]
+fn unusual(word: &[u8]) -> Option<i64> {
+    if let [b'0', b'x', digits @ ..] = word {
         let digit =
             |sum: i64, &byte: &u8| Some(sum << 4 | i64::from(char::from(byte).to_digit(16)?));
         return if digits.len() == 8 { digits.iter().try_fold(0, digit) } else { None };
     }
-    let whole = text.split(|&byte| byte == b'.').next()?;
-    number(whole).ok()
+    let mut parts = word.split(|&byte| byte == b'.');
+    let whole = number(parts.next()?).ok()?;
+    let fraction = parts.next().unwrap_or_default();
+    (fraction.iter().all(u8::is_ascii_digit) && parts.next().is_none()).then_some(whole)
 }
 
 /// The answer to `TIME`.
@@ -146,9 +167,18 @@ mod tests {
         };
         assert_eq!(read("1 0x0000002a 1796083200000000"), Ok([1, 42, 1_796_083_200_000_000]));
         assert_eq!(read("0 -7 12.9"), Ok([0, -7, 12]));
-        for state in
-            ["1 2", "1 2 3 4", "1 2 ", "1 2 x", "1 1e3 2", "0 0x2a 0", "0 0x0000002g 0", "0  1"]
-        {
+        for state in [
+            "1 2",
+            "1 2 3 4",
+            "1 2 ",
+            "1 2 x",
+            "1 1e3 2",
+            "0 0x 0",
+            "0 0x0000002g 0",
+            "0 . 0",
+            "0 99999999999999999999 0",
+            "0  1",
+        ] {
             assert_eq!(read(state), Err(Unreadable::State), "{state}");
         }
         for reply in ["", "1", "OK", "QUEUED", "2 0 0", "11 0 0"] {

@@ -48,13 +48,13 @@ impl Cluster {
     pub(super) fn exchange<R>(
         &mut self,
         key: &[u8],
-        encode: &impl Fn(&mut Vec<u8>),
+        request: &[u8],
         endpoint: &Endpoint,
         deadline: &Deadline,
         read: &mut impl FnMut(&Reply<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let mut node = self.node(key)?;
-        let mut result = self.link(&node, endpoint, deadline)?.exchange(encode, deadline, read);
+        let mut result = self.link(&node, endpoint, deadline)?.exchange(request, deadline, read);
         loop {
             let Err(Failure::Server(message)) = &result else { return result };
             match redirection(message, &node) {
@@ -66,13 +66,13 @@ impl Cluster {
                 Some(Redirection::Ask(to)) => {
                     let link = self.link(&to, endpoint, deadline)?;
                     link.ask(&[b"ASKING"], deadline, okay)?;
-                    result = link.exchange(encode, deadline, read);
+                    result = link.exchange(request, deadline, read);
                     continue;
                 }
                 Some(Redirection::TryAgain) => std::thread::sleep(TRY_AGAIN_AFTER),
             }
             deadline.left()?;
-            result = self.link(&node, endpoint, deadline)?.exchange(encode, deadline, read);
+            result = self.link(&node, endpoint, deadline)?.exchange(request, deadline, read);
         }
     }
 

@@ -23,10 +23,10 @@ use rustls::ClientConfig;
 
 use super::answer::{Answer, integers, seconds_and_micros, unexpected};
 use super::cluster::Cluster;
-use super::decimal::Decimal;
 use super::endpoint::{Endpoint, Server};
 use super::link::{Link, Stream};
-use super::resp::{self, Reply, Value, encode};
+use super::request::Request;
+use super::resp::{Reply, Value, encode};
 use super::script::Script;
 use super::sentinel;
 use super::server_clock::ServerClock;
@@ -95,19 +95,13 @@ impl Transport for SharedConnection {
         self.deadline.timeout
     }
 
-    fn run(
-        &mut self,
-        script: &'static Script,
-        keys: &[&[u8]],
-        args: &[&[u8]],
-        reply: &mut [i64],
-    ) -> Result<(), StoreError> {
-        let key = keys[0];
-        let evalsha = |out: &mut Vec<u8>| encode_evalsha(out, script, keys, args);
+    fn run(&mut self, request: &Request, reply: &mut [i64]) -> Result<(), StoreError> {
+        let script = request.script();
         let mut read = |answer: &Reply<'_>| integers(answer, reply);
-        let result = match self.exchange(key, &evalsha, &mut read) {
+        let mut exchange = || self.exchange(request.key(), request.wire(), &mut read);
+        let result = match exchange() {
             Err(Failure::Server(message)) if message.starts_with("NOSCRIPT") => {
-                self.load(script).and_then(|()| self.exchange(key, &evalsha, &mut read))
+                self.load(script).and_then(|()| exchange())
             }
             result => result,
         };
@@ -166,7 +160,7 @@ impl SharedConnection {
         self.ask(key, parts, |reply| Ok(Answer::of(reply))).map_err(|failure| self.error(failure))
     }
 
-    /// Wipes what was sent and received last. A line that failed is gone, and wiped with it.
+    /// Wipes what was received last. A line that failed is gone, and wiped with it.
     fn wipe(&self) {
         let mut line = self.slot.line.take();
         match line.as_deref_mut() {
@@ -207,14 +201,14 @@ impl SharedConnection {
     fn exchange<R>(
         &self,
         key: &[u8],
-        encode: &impl Fn(&mut Vec<u8>),
+        request: &[u8],
         read: &mut impl FnMut(&Reply<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let (endpoint, deadline) = (&self.slot.endpoint, &self.deadline);
         let mut line = self.line()?;
         let mut exchange = |line: &mut Line| match line {
-            Line::Single(link) => link.exchange(encode, deadline, read),
-            Line::Cluster(cluster) => cluster.exchange(key, encode, endpoint, deadline, read),
+            Line::Single(link) => link.exchange(request, deadline, read),
+            Line::Cluster(cluster) => cluster.exchange(key, request, endpoint, deadline, read),
         };
         let mut result = exchange(&mut line);
         if matches!(result, Err(Failure::Unsent(_))) {
@@ -250,7 +244,9 @@ impl SharedConnection {
         parts: &[&[u8]],
         mut read: impl FnMut(&Reply<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        self.exchange(key, &|out: &mut Vec<u8>| encode(out, parts), &mut read)
+        let mut request = Vec::new();
+        encode(&mut request, parts);
+        self.exchange(key, &request, &mut read)
     }
 
     fn error(&self, failure: Failure) -> StoreError {
@@ -302,14 +298,5 @@ impl Line {
             Self::Single(link) => link.is_usable(now),
             Self::Cluster(cluster) => cluster.is_ours(),
         }
-    }
-}
-
-fn encode_evalsha(out: &mut Vec<u8>, script: &Script, keys: &[&[u8]], args: &[&[u8]]) {
-    resp::command(out, 3 + keys.len() + args.len());
-    out.extend_from_slice(script.head());
-    resp::bulk(out, Decimal::unsigned(keys.len() as u64).as_bytes());
-    for part in keys.iter().chain(args) {
-        resp::bulk(out, part);
     }
 }

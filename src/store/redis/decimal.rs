@@ -12,9 +12,14 @@ pub(super) const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// A number in decimal digits.
+/// Room for the length of a string of digits, `$20\r\n`, before them.
+const FRONT: usize = 5;
+/// Where the digits end.
+const END: usize = FRONT + 20;
+
+/// A number in decimal digits, and as a string of a command.
 pub(super) struct Decimal {
-    digits: [u8; 20],
+    text: [u8; END + 2],
     start: usize,
 }
 
@@ -24,31 +29,45 @@ impl Decimal {
         let mut text = Self::unsigned(number.unsigned_abs());
         if number < 0 {
             text.start -= 1; // i64 has at most 19 digits
-            text.digits[text.start] = b'-';
+            text.text[text.start] = b'-';
         }
         text
     }
 
     /// A number that is not negative.
     pub(super) fn unsigned(mut number: u64) -> Self {
-        let mut text = Self { digits: [0; 20], start: 20 };
+        let mut text = Self { text: [0; END + 2], start: END };
         while number >= 10 {
             text.start -= 2;
-            text.digits[text.start..text.start + 2]
-                .copy_from_slice(&PAIRS[(number % 100) as usize]);
+            text.text[text.start..text.start + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
             number /= 100;
         }
         // What is left is the first digit, or nothing after a pair that was not padded by a zero.
-        if number > 0 || text.start == 20 {
+        if number > 0 || text.start == END {
             text.start -= 1;
-            text.digits[text.start] = b'0' + number as u8;
+            text.text[text.start] = b'0' + number as u8;
         }
         text
     }
 
     /// The digits.
     pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.digits[self.start..]
+        &self.text[self.start..END]
+    }
+
+    /// The digits as a string of a command.
+    pub(super) fn as_part(&mut self) -> &[u8] {
+        let [tens, ones] = PAIRS[END - self.start];
+        let front = &mut self.text[self.start - FRONT..self.start];
+        front.copy_from_slice(&[b'$', tens, ones, b'\r', b'\n']);
+        let from = if tens == b'0' {
+            front[1] = b'$';
+            self.start - FRONT + 1
+        } else {
+            self.start - FRONT
+        };
+        self.text[END..].copy_from_slice(b"\r\n");
+        &self.text[from..]
     }
 }
 
@@ -60,6 +79,8 @@ mod tests {
     fn numbers_are_written_as_the_standard_library_writes_them() {
         for number in [0, 1, 9, 10, 99, 100, 101, 999, 1_000, 1 << 53, u64::MAX - 1, u64::MAX] {
             assert_eq!(Decimal::unsigned(number).as_bytes(), number.to_string().as_bytes());
+            let part = format!("${}\r\n{number}\r\n", number.to_string().len());
+            assert_eq!(Decimal::unsigned(number).as_part(), part.as_bytes());
             let number = number as i64;
             assert_eq!(Decimal::signed(number).as_bytes(), number.to_string().as_bytes());
         }

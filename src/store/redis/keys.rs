@@ -3,14 +3,13 @@
 
 use sha2::{Digest, Sha256};
 
-use super::decimal::Decimal;
 use crate::core::time::{Micros, utc_date};
 
 /// Longest identity that stands in a key as it is, in bytes; a longer one stands as its SHA-256.
 pub const LONGEST_PLAIN: usize = 512;
 
-/// Room for three keys with most prefixes and identities, so that it is asked for once, in bytes.
-const ROOM: usize = 256;
+/// Room for a key with most prefixes and identities, so that it is asked for once, in bytes.
+const ROOM: usize = 128;
 
 /// How a log is kept (`rate_limit.log_layout`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -33,85 +32,51 @@ pub struct Naming {
     pub layout: Layout,
 }
 
-/// The keys of one call. Kept between calls, so that naming them allocates only the first time.
-#[derive(Debug, Default)]
-pub(super) struct Keys {
-    bytes: Vec<u8>,
-    ends: [usize; 3],
-}
-
-impl Keys {
-    /// The `n`-th key, from 0; nothing where it was not named.
-    pub(super) fn get(&self, n: usize) -> &[u8] {
-        let start = if n == 0 { 0 } else { self.ends[n - 1] };
-        &self.bytes[start..self.ends[n].max(start)]
-    }
-
-    /// Names the one key of a log.
-    pub(super) fn name_log(&mut self, naming: &Naming, identity: &[u8]) {
-        let (plain, hashed): (&[u8], &[u8]) = match naming.layout {
+impl Naming {
+    /// Writes the key of a log.
+    pub(super) fn log(&self, identity: &[u8], into: &mut Vec<u8>) {
+        let (plain, hashed): (&[u8], &[u8]) = match self.layout {
             Layout::SortedSet => (b"rl:log:", b"rl:logh:"),
             Layout::List => (b"rl:list:", b"rl:listh:"),
         };
-        self.begin(naming);
-        self.name_identity(plain, hashed, identity);
-        self.ends[0] = self.bytes.len();
+        self.identity(plain, hashed, identity, into);
     }
 
-    /// Names keys of a counter: of the window before `index`, of that window, and, if `count` is 3, of
-    /// the one after it.
-    pub(super) fn name_counter(
-        &mut self,
-        naming: &Naming,
-        identity: &[u8],
-        index: u64,
-        count: usize,
-    ) {
-        self.begin(naming);
-        if naming.cluster {
+    /// Writes what a counter's keys begin with; the number of a window ends them.
+    pub(super) fn counter(&self, identity: &[u8], into: &mut Vec<u8>) {
+        if self.cluster {
             // An identity may itself contain braces, so it cannot stand in a hash tag.
             let digest: [u8; 64] = hex(&Sha256::digest(identity));
-            self.bytes.extend_from_slice(b"rl:cnt:{");
-            self.bytes.extend_from_slice(&digest[..32]);
-            self.bytes.push(b'}');
+            into.clear();
+            into.extend_from_slice(&self.prefix);
+            into.extend_from_slice(b"rl:cnt:{");
+            into.extend_from_slice(&digest[..32]);
+            into.push(b'}');
         } else {
-            self.name_identity(b"rl:cnt:", b"rl:cnth:", identity);
+            self.identity(b"rl:cnt:", b"rl:cnth:", identity, into);
         }
-        self.bytes.push(b':');
-        let stem = self.bytes.len();
-        let index = index as i64; // microseconds are below 2^63
-        for (n, index) in (index - 1..).take(count).enumerate() {
-            if n > 0 {
-                self.bytes.extend_from_within(..stem);
-            }
-            self.bytes.extend_from_slice(Decimal::signed(index).as_bytes());
-            self.ends[n] = self.bytes.len();
-        }
+        into.push(b':');
     }
 
-    /// Names the key under which hosts share the salt of the day that holds `at`.
-    pub(super) fn name_salt(&mut self, naming: &Naming, at: Micros) {
-        self.begin(naming);
-        self.bytes.extend_from_slice(b"rl:salt:");
-        self.bytes.extend_from_slice(&utc_date(at));
-        self.ends[0] = self.bytes.len();
+    /// Writes the key under which hosts share the salt of the day that holds `at`.
+    pub(super) fn salt(&self, at: Micros, into: &mut Vec<u8>) {
+        into.clear();
+        into.extend_from_slice(&self.prefix);
+        into.extend_from_slice(b"rl:salt:");
+        into.extend_from_slice(&utc_date(at));
     }
 
-    fn begin(&mut self, naming: &Naming) {
-        self.ends = [0; 3];
-        self.bytes.clear();
-        self.bytes.reserve(ROOM);
-        self.bytes.extend_from_slice(&naming.prefix);
-    }
-
-    fn name_identity(&mut self, plain: &[u8], hashed: &[u8], identity: &[u8]) {
+    fn identity(&self, plain: &[u8], hashed: &[u8], identity: &[u8], into: &mut Vec<u8>) {
+        into.clear();
+        into.reserve(ROOM);
+        into.extend_from_slice(&self.prefix);
         if identity.len() <= LONGEST_PLAIN {
-            self.bytes.extend_from_slice(plain);
-            self.bytes.extend_from_slice(identity);
+            into.extend_from_slice(plain);
+            into.extend_from_slice(identity);
         } else {
-            self.bytes.extend_from_slice(hashed);
             let digest: [u8; 64] = hex(&Sha256::digest(identity));
-            self.bytes.extend_from_slice(&digest);
+            into.extend_from_slice(hashed);
+            into.extend_from_slice(&digest);
         }
     }
 }

@@ -101,22 +101,24 @@ impl Link {
         deadline: &Deadline,
         mut read: impl FnMut(&Reply<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        self.exchange(&|out: &mut Vec<u8>| encode(out, parts), deadline, &mut read)
+        let mut request = std::mem::take(&mut self.request);
+        request.clear();
+        encode(&mut request, parts);
+        let answer = self.exchange(&request, deadline, &mut read);
+        self.request = request;
+        answer
     }
 
-    /// Sends the one command that `encode` writes and reads its reply, which `read` never sees where
-    /// it is an error.
+    /// Sends one command and reads its reply, which `read` never sees where it is an error.
     pub(super) fn exchange<R>(
         &mut self,
-        encode: &impl Fn(&mut Vec<u8>),
+        request: &[u8],
         deadline: &Deadline,
         read: &mut impl FnMut(&Reply<'_>) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
-        self.request.clear();
-        encode(&mut self.request);
         match &mut self.stream {
-            Stream::Plain(socket) => socket.send(&self.request, deadline)?,
-            Stream::Tls(tls) => tls.send(&self.request, deadline)?,
+            Stream::Plain(socket) => socket.send(request, deadline)?,
+            Stream::Tls(tls) => tls.send(request, deadline)?,
         }
         let result = self.receive(deadline, read).map_err(Failure::after_sending);
         self.idle_since = clock::steady();
@@ -149,7 +151,7 @@ impl Link {
                 Ok(Some((Reply::One(Value::Error(text)), used))) if used == filled => {
                     return Err(Failure::Server(printable(text)));
                 }
-                Ok(Some((reply, used))) if used == filled => return read(&reply),
+                Ok(Some((ref reply, used))) if used == filled => return read(reply),
                 Ok(Some(_)) => return Err(Failure::Protocol("more than one reply".to_owned())),
                 Err(detail) => return Err(Failure::Protocol(detail.to_owned())),
             }

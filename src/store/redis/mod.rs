@@ -14,6 +14,7 @@ mod dsn;
 mod endpoint;
 mod keys;
 mod link;
+mod request;
 mod resp;
 mod salt;
 mod script;
@@ -30,6 +31,7 @@ pub use connection::{Options, SharedConnection, connection};
 pub use dsn::{Dsn, DsnError};
 pub use endpoint::{Endpoint, Host, Server, TlsFiles};
 pub use keys::{LONGEST_PLAIN, Layout, Naming};
+pub use request::Request;
 pub use script::{
     COUNTER, COUNTER_ADD, LOG_LIST, LOG_LIST_ADD, LOG_SORTED_SET, LOG_SORTED_SET_ADD, SALT, Script,
     prepare,
@@ -45,7 +47,6 @@ use crate::core::time::{Micros, SECOND};
 use crate::core::verdict::Verdict;
 use crate::store::{Call, Owed, Store, StoreError};
 use decimal::Decimal;
-use keys::Keys;
 
 /// How much longer than its entries count a log is kept, milliseconds: hosts' clocks differ a little.
 const SLACK_MS: u64 = 1_000;
@@ -56,7 +57,9 @@ pub struct RedisStore<T> {
     naming: Naming,
     mode: ClockMode,
     clock: Rc<ServerClock>,
-    keys: Keys,
+    /// A key, or what several begin with. Kept between calls, as is the request.
+    name: Vec<u8>,
+    request: Request,
     /// The stamp of a call that has begun with its identity's debt.
     begun: Option<Micros>,
 }
@@ -65,7 +68,15 @@ impl<T: Transport> RedisStore<T> {
     /// A store at the end of `transport`. Asks nothing yet.
     pub fn new(transport: T, naming: Naming, mode: ClockMode) -> Self {
         let clock = transport.clock();
-        Self { transport, naming, mode, clock, keys: Keys::default(), begun: None }
+        Self {
+            transport,
+            naming,
+            mode,
+            clock,
+            name: Vec::new(),
+            request: Request::default(),
+            begun: None,
+        }
     }
 
     /// What is known about the server's clock.
@@ -123,13 +134,14 @@ impl<T: Transport> RedisStore<T> {
         }
         let deleted = match call.algorithm {
             Algorithm::Log => {
-                self.keys.name_log(&self.naming, call.identity);
-                self.transport.delete(&[self.keys.get(0)])
+                self.naming.log(call.identity, &mut self.name);
+                self.transport.delete(&[&self.name])
             }
             Algorithm::Counter => {
+                self.naming.counter(call.identity, &mut self.name);
                 let index = now / call.limit.window();
-                self.keys.name_counter(&self.naming, call.identity, index, 3);
-                self.transport.delete(&[0, 1, 2].map(|n| self.keys.get(n)))
+                let key = |offset| [&self.name, window(index, offset).as_bytes()].concat();
+                self.transport.delete(&[-1, 0, 1].map(key).each_ref().map(Vec::as_slice))
             }
         };
         deleted.map_err(|error| match error {
@@ -196,21 +208,23 @@ impl<T: Transport> RedisStore<T> {
             Layout::SortedSet => &LOG_SORTED_SET,
             Layout::List => &LOG_LIST,
         };
-        self.keys.name_log(&self.naming, call.identity);
         let horizon = now as i64 - limit.window() as i64; // both below 2^63
-        let now = Decimal::unsigned(now);
-        let horizon = Decimal::signed(horizon);
-        let max = Decimal::unsigned(u64::from(limit.max()));
-        let lives = Decimal::unsigned(limit.window() / 1_000 + SLACK_MS);
-        let few = [&now, &horizon, &max, &lives].map(Decimal::as_bytes);
-        let (key, mut reply) = ([self.keys.get(0)], [0; 5]);
-        if cost == Cost::ONE && record && before == 0 {
-            self.transport.run(script, &key, &few, &mut reply)?;
-        } else {
-            let rest = [cost.units(), u64::from(record), before].map(Decimal::unsigned);
-            let all = [&few[..], &rest.each_ref().map(Decimal::as_bytes)].concat();
-            self.transport.run(script, &key, &all, &mut reply)?;
+        let usual = cost == Cost::ONE && record && before == 0;
+        self.naming.log(call.identity, &mut self.name);
+        let request = &mut self.request;
+        request.begin(script, 1, if usual { 4 } else { 7 });
+        request.part(&self.name);
+        request.number(Decimal::unsigned(now));
+        request.number(Decimal::signed(horizon));
+        request.number(Decimal::unsigned(u64::from(limit.max())));
+        request.number(Decimal::unsigned(limit.window() / 1_000 + SLACK_MS));
+        if !usual {
+            for number in [cost.units(), u64::from(record), before] {
+                request.number(Decimal::unsigned(number));
+            }
         }
+        let mut reply = [0; 5];
+        self.transport.run(request, &mut reply)?;
 
         let [admitted, facts @ ..] = reply;
         let [used, oldest, newest, blocking] = facts.map(not_negative);
@@ -251,20 +265,27 @@ impl<T: Transport> RedisStore<T> {
         let at = Position::of(limit, now);
         // Only near its end can a window be overtaken before the answer.
         let late = limit.window() - at.elapsed <= self.transport.patience().saturating_add(SECOND);
-        let count = if late { 3 } else { 2 };
-        self.keys.name_counter(&self.naming, call.identity, at.index, count);
-        let few = [limit.window(), at.elapsed, u64::from(limit.max())].map(Decimal::unsigned);
-        let few = few.each_ref().map(Decimal::as_bytes);
-        let keys = [0, 1, 2].map(|n| self.keys.get(n));
-        let (keys, mut reply) = (&keys[..count], [0; 4]);
-        if cost == Cost::ONE && record && earlier == Counts::default() {
-            self.transport.run(&COUNTER, keys, &few, &mut reply)?;
-        } else {
-            let rest = [cost.units(), u64::from(record), earlier.curr, earlier.prev];
-            let rest = rest.map(Decimal::unsigned);
-            let all = [&few[..], &rest.each_ref().map(Decimal::as_bytes)].concat();
-            self.transport.run(&COUNTER, keys, &all, &mut reply)?;
+        let keys = if late { 3 } else { 2 };
+        let usual = cost == Cost::ONE && record && earlier == Counts::default();
+        self.naming.counter(call.identity, &mut self.name);
+        let request = &mut self.request;
+        request.begin(&COUNTER, keys, if usual { 3 } else { 7 });
+        self.name.extend_from_slice(window(at.index, -1).as_bytes());
+        request.part(&self.name);
+        request.one_higher();
+        if late {
+            request.one_higher();
         }
+        for number in [limit.window(), at.elapsed, u64::from(limit.max())] {
+            request.number(Decimal::unsigned(number));
+        }
+        if !usual {
+            for number in [cost.units(), u64::from(record), earlier.curr, earlier.prev] {
+                request.number(Decimal::unsigned(number));
+            }
+        }
+        let mut reply = [0; 4];
+        self.transport.run(request, &mut reply)?;
 
         let [admitted, overtaken, curr, prev] = reply;
         let own = Counts { curr: not_negative(curr), prev: not_negative(prev) };
@@ -294,13 +315,17 @@ impl<T: Transport> RedisStore<T> {
             Layout::SortedSet => &LOG_SORTED_SET_ADD,
             Layout::List => &LOG_LIST_ADD,
         };
-        self.keys.name_log(&self.naming, call.identity);
-        let window = call.limit.window();
-        let counting = debt.iter().filter(|owed| owed.at + window > now);
-        let entries = counting.flat_map(|owed| [owed.at, owed.units]);
-        let args: Vec<Decimal> =
-            [window / 1_000 + SLACK_MS].into_iter().chain(entries).map(Decimal::unsigned).collect();
-        self.add(script, 1, &args)
+        let lives = call.limit.window() / 1_000 + SLACK_MS;
+        let counting = debt.iter().filter(|owed| owed.at + call.limit.window() > now);
+        self.naming.log(call.identity, &mut self.name);
+        self.request.begin(script, 1, 1 + 2 * counting.clone().count());
+        self.request.part(&self.name);
+        self.request.number(Decimal::unsigned(lives));
+        for owed in counting {
+            self.request.number(Decimal::unsigned(owed.at));
+            self.request.number(Decimal::unsigned(owed.units));
+        }
+        self.transport.run(&self.request, &mut [0])
     }
 
     /// [`Store::settle`] of a counter, at `now`.
@@ -310,32 +335,27 @@ impl<T: Transport> RedisStore<T> {
         debt: &[Owed],
         now: Micros,
     ) -> Result<(), StoreError> {
-        let window = call.limit.window();
+        let length = call.limit.window();
         let Some(newest) = debt.iter().map(|owed| owed.at).max() else { return Ok(()) };
-        let index = newest / window;
-        self.keys.name_counter(&self.naming, call.identity, index, 2);
+        let index = newest / length;
         let units = |index: u64| -> u64 {
-            debt.iter().filter(|owed| owed.at / window == index).map(|owed| owed.units).sum()
+            debt.iter().filter(|owed| owed.at / length == index).map(|owed| owed.units).sum()
         };
         // A window's units count until the window after it ends.
-        let lives = |index: u64| match ((index + 2) * window).saturating_sub(now) {
+        let lives = |index: u64| match ((index + 2) * length).saturating_sub(now) {
             0 => 0,
-            left => left.min(2 * window).div_ceil(1_000) + SLACK_MS,
+            left => left.min(2 * length).div_ceil(1_000) + SLACK_MS,
         };
-        let args = [index.saturating_sub(1), index]
-            .map(|index| [units(index), lives(index)].map(Decimal::unsigned));
-        self.add(&COUNTER_ADD, 2, args.as_flattened())
-    }
-
-    fn add(
-        &mut self,
-        script: &'static Script,
-        keys: usize,
-        args: &[Decimal],
-    ) -> Result<(), StoreError> {
-        let keys: Vec<&[u8]> = (0..keys).map(|n| self.keys.get(n)).collect();
-        let args: Vec<&[u8]> = args.iter().map(Decimal::as_bytes).collect();
-        self.transport.run(script, &keys, &args, &mut [0])
+        self.naming.counter(call.identity, &mut self.name);
+        self.request.begin(&COUNTER_ADD, 2, 4);
+        self.name.extend_from_slice(window(index, -1).as_bytes());
+        self.request.part(&self.name);
+        self.request.one_higher();
+        for index in [index.saturating_sub(1), index] {
+            self.request.number(Decimal::unsigned(units(index)));
+            self.request.number(Decimal::unsigned(lives(index)));
+        }
+        self.transport.run(&self.request, &mut [0])
     }
 }
 
@@ -373,4 +393,10 @@ impl<T: Transport> Store for RedisStore<T> {
 /// A count or a time out of a reply. A time before the epoch counts as the epoch.
 fn not_negative(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
+}
+
+/// The number of the window `offset` windows after `index`, as a key ends with it. Microseconds are
+/// below 2^63, so a number fits; before the epoch it is negative.
+fn window(index: u64, offset: i64) -> Decimal {
+    Decimal::signed(index as i64 + offset)
 }

@@ -26,7 +26,8 @@ pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-fn head(out: &mut Vec<u8>, kind: u8, length: usize) {
+/// Appends a line that tells a kind and a length.
+pub(super) fn head(out: &mut Vec<u8>, kind: u8, length: usize) {
     match length {
         0..=9 => out.extend_from_slice(&[kind, b'0' + length as u8, b'\r', b'\n']),
         10..=99 => {

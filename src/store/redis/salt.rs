@@ -19,12 +19,16 @@ impl<T: Transport> RedisStore<T> {
     /// [`StoreError`] where the server cannot answer.
     pub fn salt(&mut self, day: Day, offered: &Key, now: Micros) -> Result<Key, StoreError> {
         self.begin()?;
-        self.keys.name_salt(&self.naming, Micros::from(day) * DAY);
         let useful = key_expires(day).saturating_sub(now) / 1_000 + SLACK_MS;
-        let useful = Decimal::unsigned(useful);
+        self.naming.salt(Micros::from(day) * DAY, &mut self.name);
+        self.request.begin(&SALT, 1, 2);
+        self.request.part(&self.name);
+        self.request.part(&offered[..]);
+        self.request.number(Decimal::unsigned(useful));
         let mut words = Zeroizing::new([0; 8]);
-        let args = [&offered[..], useful.as_bytes()];
-        self.transport.run(&SALT, &[self.keys.get(0)], &args, &mut *words)?;
+        let answer = self.transport.run(&self.request, &mut *words);
+        self.request.wipe();
+        answer?;
         let mut key = Key::default();
         for (bytes, word) in key.chunks_exact_mut(4).zip(*words) {
             bytes.copy_from_slice(&(word as u32).to_be_bytes()); // the script sends 32 bits

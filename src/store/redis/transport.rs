@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::script::Script;
+use super::request::Request;
 use super::server_clock::ServerClock;
 use crate::core::time::Micros;
 use crate::store::StoreError;
@@ -24,18 +24,12 @@ pub trait Transport {
     fn patience(&self) -> Micros;
 
     /// Runs a script with `EVALSHA`; on `NOSCRIPT`, and on that alone, loads it and repeats the call
-    /// once. Fills `reply` with the integers that the script returned. There is at least one key.
+    /// once. Fills `reply` with the integers that the script returned.
     ///
     /// # Errors
     /// [`StoreError`] where there is no answer, the answer is an error, or it is not an array of
     /// exactly `reply.len()` integers.
-    fn run(
-        &mut self,
-        script: &'static Script,
-        keys: &[&[u8]],
-        args: &[&[u8]],
-        reply: &mut [i64],
-    ) -> Result<(), StoreError>;
+    fn run(&mut self, request: &Request, reply: &mut [i64]) -> Result<(), StoreError>;
 
     /// Deletes keys (`DEL`).
     ///

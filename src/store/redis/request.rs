@@ -1,0 +1,168 @@
+//! One call of a script, written as it goes over the wire, so that nothing is copied on the way there.
+
+use std::ops::Range;
+
+use zeroize::Zeroize;
+
+use super::decimal::Decimal;
+use super::resp;
+use super::script::{SALT, Script};
+
+/// Room for three keys with most prefixes and identities, so that it is asked for once, in bytes.
+const ROOM: usize = 512;
+
+/// `EVALSHA digest keys key ... argument ...`. Kept between calls, so that only the first allocates.
+#[derive(Debug)]
+pub struct Request {
+    script: &'static Script,
+    wire: Vec<u8>,
+    keys: usize,
+    /// Where keys and arguments lie in `wire`.
+    parts: Vec<Range<usize>>,
+    /// Where the last of them begins, its length included.
+    frame: usize,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        // `begin` says which script.
+        Self { script: &SALT, wire: Vec::new(), keys: 0, parts: Vec::new(), frame: 0 }
+    }
+}
+
+impl Request {
+    /// Begins a call with so many keys, 1 to 9, and then so many arguments.
+    pub(super) fn begin(&mut self, script: &'static Script, keys: usize, arguments: usize) {
+        self.script = script;
+        self.keys = keys;
+        self.parts.clear();
+        self.wire.clear();
+        self.wire.reserve(ROOM);
+        resp::command(&mut self.wire, 3 + keys + arguments);
+        self.wire.extend_from_slice(script.head());
+        self.wire.extend_from_slice(&[b'$', b'1', b'\r', b'\n', b'0' + keys as u8, b'\r', b'\n']);
+    }
+
+    /// Adds a key or an argument.
+    pub(super) fn part(&mut self, bytes: &[u8]) {
+        self.frame = self.wire.len();
+        resp::head(&mut self.wire, b'$', bytes.len());
+        let start = self.wire.len();
+        self.wire.extend_from_slice(bytes);
+        self.parts.push(start..start + bytes.len());
+        self.wire.extend_from_slice(b"\r\n");
+    }
+
+    /// Adds a number.
+    pub(super) fn number(&mut self, mut number: Decimal) {
+        self.frame = self.wire.len();
+        let length = number.as_bytes().len();
+        self.wire.extend_from_slice(number.as_part());
+        let end = self.wire.len() - 2;
+        self.parts.push(end - length..end);
+    }
+
+    /// Adds the last part once more, with the whole number that it ends with, from -1 on, one higher.
+    pub(super) fn one_higher(&mut self) {
+        let last = self.parts.last().cloned().unwrap_or_default();
+        let (frame, end) = (self.frame, self.wire.len());
+        if let Some(before) = self.wire[last.clone()].strip_suffix(b"-1") {
+            let zero = [before, b"0"].concat();
+            return self.part(&zero);
+        }
+        let nines = self.wire[last.clone()].iter().rev().take_while(|byte| **byte == b'9').count();
+        let turned = last.end - nines - 1;
+        if !(b'0'..b'9').contains(&self.wire[turned]) {
+            // A digit more. Once in ten times as many windows as there were.
+            let more = [&self.wire[last.start..=turned], b"1", &[b'0'].repeat(nines)].concat();
+            return self.part(&more);
+        }
+        self.wire.extend_from_within(frame..end);
+        let moved = end - frame;
+        self.wire[turned + moved] += 1;
+        self.wire[turned + moved + 1..last.end + moved].fill(b'0');
+        self.frame = end;
+        self.parts.push(last.start + moved..last.end + moved);
+    }
+
+    /// The script that is called.
+    #[must_use]
+    pub fn script(&self) -> &'static Script {
+        self.script
+    }
+
+    /// The keys; at least one.
+    #[must_use]
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts[..self.keys].iter().map(|part| &self.wire[part.clone()])
+    }
+
+    /// The first key.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.wire[self.parts[0].clone()]
+    }
+
+    /// The arguments.
+    #[must_use]
+    pub fn arguments(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts[self.keys..].iter().map(|part| &self.wire[part.clone()])
+    }
+
+    /// The whole command.
+    pub(super) fn wire(&self) -> &[u8] {
+        &self.wire
+    }
+
+    /// Wipes what it says.
+    pub(super) fn wipe(&mut self) {
+        self.wire.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::COUNTER;
+    use super::*;
+
+    fn wire(request: &Request) -> String {
+        String::from_utf8(request.wire().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_a_command_of_strings_and_knows_its_parts() {
+        let mut request = Request::default();
+        for _ in 0..2 {
+            request.begin(&COUNTER, 1, 2);
+            request.part(b"a\r\nkey of so many bytes");
+            request.number(Decimal::signed(-7));
+            request.number(Decimal::unsigned(1_796_083_200_000_000));
+            let sha1 = std::str::from_utf8(COUNTER.sha1()).unwrap();
+            let expected = format!(
+                "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{sha1}\r\n$1\r\n1\r\n$23\r\na\r\nkey of so many bytes\r\n\
+                 $2\r\n-7\r\n$16\r\n1796083200000000\r\n"
+            );
+            assert_eq!(wire(&request), expected);
+            assert_eq!(request.keys().collect::<Vec<_>>(), [b"a\r\nkey of so many bytes"]);
+            let arguments: Vec<&[u8]> = request.arguments().collect();
+            assert_eq!(arguments, [&b"-7"[..], b"1796083200000000"]);
+        }
+    }
+
+    #[test]
+    fn a_part_is_followed_by_one_that_is_one_higher() {
+        for number in (-1_i64..1_200).chain([29_737_299, 99_999_999, u32::MAX.into()]) {
+            let (mut request, mut whole) = (Request::default(), Request::default());
+            for request in [&mut request, &mut whole] {
+                request.begin(&COUNTER, 3, 0);
+                request.part(format!("a9:{number}").as_bytes());
+            }
+            request.one_higher();
+            request.one_higher();
+            whole.part(format!("a9:{}", number + 1).as_bytes());
+            whole.part(format!("a9:{}", number + 2).as_bytes());
+            assert_eq!(wire(&request), wire(&whole));
+            assert!(request.keys().eq(whole.keys()));
+        }
+    }
+}
