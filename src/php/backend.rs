@@ -1,6 +1,5 @@
 //! From the first argument of a limiter to the store that it stands for.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use ext_php_rs::ffi::{IS_NULL, IS_OBJECT};
@@ -11,7 +10,7 @@ use super::client::{Client, Through};
 use super::memory::Memory;
 use super::object::{self, Kind};
 use super::phpredis::{self, Handed};
-use super::servers;
+use super::servers::{self, Lent};
 use super::zend::Thrown;
 use super::{exceptions, log, settings, settings_text};
 use crate::clock;
@@ -19,9 +18,7 @@ use crate::core::identity::Key;
 use crate::core::time::{Day, Micros};
 use crate::core::verdict::Verdict;
 use crate::limiter::{OnFailure, Remote};
-use crate::store::redis::{
-    ClockMode, Dsn, DsnError, Known, Naming, Options, RedisStore, SharedConnection,
-};
+use crate::store::redis::{ClockMode, Dsn, DsnError, Known, Naming, RedisStore};
 use crate::store::shm::{Asked, ClockSeen, Shm};
 use crate::store::{Call, Owed, Store, StoreError};
 use crate::tally;
@@ -35,8 +32,7 @@ pub enum Backend {
     Memory(Shm),
     /// A server, over the extension's own connection.
     Server {
-        store: Box<RefCell<RedisStore<SharedConnection>>>,
-        on: Rc<servers::Store>,
+        store: Lent,
         /// The `Redis` whose server it is, if it was handed one.
         redis: Option<Zval>,
     },
@@ -115,11 +111,7 @@ impl Backend {
     }
 
     fn server(on: Rc<servers::Store>, redis: Option<Zval>) -> Self {
-        let cluster = matches!(on.endpoint.server, crate::store::redis::Server::Cluster(_));
-        let connection = on.connection.with(Options { timeout: settings::timeout() });
-        let naming = Naming { prefix: on.prefix.clone(), cluster, layout: settings::log_layout() };
-        let store = Box::new(RefCell::new(RedisStore::new(connection, naming, settings::clock())));
-        Self::Server { store, on, redis }
+        Self::Server { store: Lent::to(on), redis }
     }
 
     /// What is known of this store where it is not this host's memory.
@@ -127,7 +119,7 @@ impl Backend {
     pub fn remote(&self) -> Option<Remote<'_>> {
         let (endpoint, scope) = match self {
             Self::Memory(_) => return None,
-            Self::Server { on, .. } => (on.name.as_str(), on.scope),
+            Self::Server { store, .. } => (store.on.name.as_str(), store.on.scope),
             Self::Client(client) => (client.endpoint(), client.scope()),
         };
         let (deny_cache, breaker) = (settings::deny_cache(), settings::breaker() as u32);
@@ -164,9 +156,9 @@ impl Backend {
     /// The key of a day that all hosts share on this server. See [`RedisStore::salt`].
     pub fn salt(&self, day: Day, offered: &Key) -> Result<Key, StoreError> {
         match self {
-            Self::Server { store, on, .. } => match store.try_borrow_mut() {
+            Self::Server { store, .. } => match store.try_borrow_mut() {
                 Ok(mut store) => store.salt(day, offered, clock::wall()),
-                Err(_) => Err(StoreError::InUse { endpoint: on.name.clone() }),
+                Err(_) => Err(StoreError::InUse { endpoint: store.on.name.clone() }),
             },
             _ => unreachable!("rate_limit.store is no client object, and memory has no keys"),
         }
@@ -185,13 +177,13 @@ impl Backend {
     ) -> Result<R, StoreError> {
         let (answer, asked) = match self {
             Self::Memory(shared) => return ask(&mut { *shared }),
-            Self::Server { store, on, .. } => match store.try_borrow_mut() {
-                Ok(mut store) => {
-                    let answer = ask(&mut *store);
-                    let (took, clock) = (store.took(), store.clock());
-                    (answer, Asked { took, clock: seen(clock), ..on.asked() })
+            Self::Server { store, .. } => match store.try_borrow_mut() {
+                Ok(mut lent) => {
+                    let answer = ask(&mut *lent);
+                    let (took, clock) = (lent.took(), lent.clock());
+                    (answer, Asked { took, clock: seen(clock), ..store.on.asked() })
                 }
-                Err(_) => return Err(StoreError::InUse { endpoint: on.name.clone() }),
+                Err(_) => return Err(StoreError::InUse { endpoint: store.on.name.clone() }),
             },
             Self::Client(client) => {
                 let began = clock::steady();

@@ -13,6 +13,7 @@ use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{self, Flags, KeyRing, Region, RegionConfig, Shm, watch_forks};
 use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
+use crate::tally;
 
 /// What this process and its children share.
 struct Shared {
@@ -104,14 +105,16 @@ pub fn key_ring() -> Option<&'static KeyRing> {
     shared()?.keys.as_ref()
 }
 
-/// This host's shared memory as a store, in the namespace that holds now.
+/// This host's shared memory as a store, in the namespace that was in force when this request's first
+/// limiter was made.
 #[derive(Clone, Copy)]
 pub struct Memory(Option<Shm>);
 
 impl Memory {
     /// Memory that may be missing: then it fails when it is asked.
     pub fn now() -> Self {
-        Self(region().ok().map(|region| region.shm(namespace())))
+        let first = || region().ok().map(|region| region.shm(namespace()));
+        Self(tally::attached().or_else(first))
     }
 
     /// Memory that is there.

@@ -1,12 +1,16 @@
 //! The clocks of the servers that this thread has limiters on. A limiter lives for a request, a
 //! measured distance for longer.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::rc::Rc;
 
+use super::settings;
+use crate::core::time::Micros;
 use crate::store::redis::{
-    Endpoint, Options, ServerClock, SharedConnection, Transport as _, connection,
+    ClockMode, Endpoint, Layout, Naming, Options, RedisStore, Server, ServerClock,
+    SharedConnection, Transport as _, connection,
 };
 use crate::store::scope;
 use crate::store::shm::{Asked, ClockSeen};
@@ -23,8 +27,53 @@ pub struct Store {
     pub scope: u64,
     /// Stands for `name`.
     name_hash: u64,
-    /// This thread's connection to it.
-    pub connection: SharedConnection,
+    connection: SharedConnection,
+    spare: Cell<Option<Box<Way>>>,
+}
+
+/// How limiters come to a store: the state of one while it lives, and then of the next, since making it
+/// takes a part of the time of a call.
+type Way = (Setup, RefCell<RedisStore<SharedConnection>>);
+
+/// The settings that a way was made under.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Setup {
+    timeout: Micros,
+    layout: Layout,
+    clock: ClockMode,
+}
+
+/// A limiter's way to a store.
+pub struct Lent {
+    /// Always there but in `drop`.
+    way: Option<Box<Way>>,
+    /// Where it leads.
+    pub on: Rc<Store>,
+}
+
+impl Lent {
+    /// The way to `on` under the settings in force.
+    pub fn to(on: Rc<Store>) -> Self {
+        let (layout, clock) = (settings::log_layout(), settings::clock());
+        let setup = Setup { timeout: settings::timeout(), layout, clock };
+        let spare = on.spare.take().filter(|way| way.0 == setup);
+        let way = spare.unwrap_or_else(|| Box::new((setup, RefCell::new(on.way(setup)))));
+        Self { way: Some(way), on }
+    }
+}
+
+impl Deref for Lent {
+    type Target = RefCell<RedisStore<SharedConnection>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.way.as_deref().expect("taken in drop alone").1
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.on.spare.set(self.way.take());
+    }
 }
 
 /// DSNs that are kept, so that an application that makes them up does not fill its workers' memory.
@@ -39,7 +88,14 @@ impl Store {
         let connection = connection(&endpoint, Options { timeout: 0 }); // callers have their own
         clock(&name, || connection.clock());
         let (scope, name_hash) = (scope(&(&endpoint, &prefix)), scope(&name));
-        Rc::new(Self { endpoint, prefix, name, scope, name_hash, connection })
+        let spare = Cell::default();
+        Rc::new(Self { endpoint, prefix, name, scope, name_hash, connection, spare })
+    }
+
+    fn way(&self, Setup { timeout, layout, clock }: Setup) -> RedisStore<SharedConnection> {
+        let cluster = matches!(self.endpoint.server, Server::Cluster(_));
+        let naming = Naming { prefix: self.prefix.clone(), cluster, layout };
+        RedisStore::new(self.connection.with(Options { timeout }), naming, clock)
     }
 
     /// A question to it, of which nothing is known yet.

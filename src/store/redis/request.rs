@@ -72,7 +72,7 @@ impl Request {
         }
         let nines = self.wire[last.clone()].iter().rev().take_while(|byte| **byte == b'9').count();
         let turned = last.end - nines - 1;
-        if !(b'0'..b'9').contains(&self.wire[turned]) {
+        if !(b'0'..=b'8').contains(&self.wire[turned]) {
             // A digit more. Once in ten times as many windows as there were.
             let more = [&self.wire[last.start..=turned], b"1", &[b'0'].repeat(nines)].concat();
             return self.part(&more);
@@ -92,7 +92,6 @@ impl Request {
     }
 
     /// The keys; at least one.
-    #[must_use]
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.parts[..self.keys].iter().map(|part| &self.wire[part.clone()])
     }
@@ -104,7 +103,6 @@ impl Request {
     }
 
     /// The arguments.
-    #[must_use]
     pub fn arguments(&self) -> impl Iterator<Item = &[u8]> {
         self.parts[self.keys..].iter().map(|part| &self.wire[part.clone()])
     }
