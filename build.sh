@@ -14,7 +14,7 @@ help() {
                       instead of in shared memory, --keep leaves the API running until Enter
   test [--all]        format, lints, Rust, phpt and PHPUnit tests; --all adds what needs heavy peers
   bench               measure everything in benches/, a few minutes, and compare with what it has to
-                      reach; writes benches/results.md and two charts
+                      reach; writes benches/results.md, two charts and the figures in README.md
   accuracy [--seed N] simulate how often the counter decides otherwise than an exact window; writes
                       benches/accuracy.md and a plot
   soak [--seconds N]  send mixed traffic through php-fpm for ten minutes, on a Redis server that fails

@@ -101,7 +101,7 @@ fn against_bare(server: &Server, unix: bool, algorithm: Algorithm) -> (f64, f64,
         Algorithm::Counter => {
             let index = now / window;
             let keys = [index - 1, index].map(|i| format!("rl:cnt:{id}:{i}"));
-            command(&COUNTER, &keys, &[window, now % window, 100])
+            command(&COUNTER, &keys, &[window, 100, now % window])
         }
     };
     let mut bare = Bare::connect(server, unix);

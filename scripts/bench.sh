@@ -14,9 +14,10 @@ export BENCH_MODULE=$module BENCH_SCRATCH=$dir BENCH_FIGURES=$dir/figures
 export BENCH_REDIS_SOCKET=$dir/redis.sock BENCH_BARE_SOCKET=$dir/bare_socket.so
 cc -O2 -shared -fPIC -o "$BENCH_BARE_SOCKET" benches/bare_socket.c
 
-# Client and server on one core; the one benchmark of processes that meet has them all.
+# Client and server on one core; processes that meet (b) and a web server (f) have them all.
 cores=$(taskset -cp $$ | sed 's/.*: //')
-taskset -cp "${cores%%[-,]*}" $$ >/dev/null
+one=${cores%%[-,]*}
+taskset -cp "$one" $$ >/dev/null
 
 free_port() {
     "$PHP" -n -r 'echo explode(":", stream_socket_get_name(stream_socket_server("tcp://127.0.0.1:0"), false))[1];'
@@ -56,10 +57,10 @@ start_origin() {
         sed -e "s|@DIR@|$dir|g; s|@PORT@|$port|g; s|@USER@|$user|g; s|@GROUP@|$group|g" \
             "$file" >"$dir/${file##*/}"
     done
-    start "$PHP_FPM" -n -y "$dir/php-fpm.conf" -d zend_extension=opcache -d extension=igbinary \
+    start taskset -c "$cores" "$PHP_FPM" -n -y "$dir/php-fpm.conf" -d zend_extension=opcache -d extension=igbinary \
         -d extension=redis -d "extension=$module" "${as[@]}"
     wait_for test -S "$dir/php-fpm.sock" || broken "php-fpm did not start"
-    start nginx -e "$dir/nginx.log" -p "$dir" -c "$dir/nginx.conf"
+    start taskset -c "$cores" nginx -e "$dir/nginx.log" -p "$dir" -c "$dir/nginx.conf"
     wait_for curl -sf "$BENCH_ORIGIN/?none" || broken "nginx did not start"
 }
 
@@ -79,13 +80,16 @@ question "a, c: one check in shared memory" memory_check
 show "b: processes on one identity" taskset -c "$cores" "${php[@]}" benches/contention.php
 question "d, e: one check on Redis" redis_check -d rate_limit.deny_cache=off
 start_origin
-question "f: whole requests" requests
+taskset -acp "$cores" "$BENCH_REDIS_PID" >/dev/null
+show "f: whole requests" taskset -c "$cores" "${php[@]}" benches/requests.php
+taskset -acp "$one" "$BENCH_REDIS_PID" >/dev/null
 question "g: remembered denials" deny_cache
 question "h: Symfony on Redis" symfony_redis
 question "i: system calls" syscalls
 question "j, k: time and memory of the server" server
 question "l: bytes of shared memory" memory_bytes
 question "m: start-up and size" startup
+question "n: identities" identity
 question "cost against identities and limits (benches/scaling.svg)" scaling \
     -d rate_limit.memory_size=640M -d rate_limit.deny_cache=off
 "${php[@]}" benches/report.php

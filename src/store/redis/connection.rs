@@ -11,8 +11,8 @@
 //!    call that enters from a signal handler in the middle of another finds none and opens its own.
 //! 2. A line that was open before a fork belongs to the parent: the child closes its descriptor
 //!    without a word and opens another.
-//! 3. A line that has been idle is looked at before anything is sent. One that the server closed is
-//!    opened again, which is no failure.
+//! 3. A line that has been idle is looked at before anything is sent, unless sending itself would tell
+//!    (unix sockets). One that the server closed is opened again, which is no failure.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;

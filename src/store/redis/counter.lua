@@ -4,8 +4,8 @@
 -- KEYS[3]  the window after it, given near the end of the caller's: there when other callers have
 --          overtaken this one
 -- ARGV[1]  window, microseconds
--- ARGV[2]  time since the caller's window began, microseconds
--- ARGV[3]  limit, units
+-- ARGV[2]  limit, units
+-- ARGV[3]  time since the caller's window began, microseconds
 -- ARGV[4] and on are left out together where they are what most calls say: each argument takes as
 -- long as a fifth of a command.
 -- ARGV[4]  cost, units; 1
@@ -19,7 +19,7 @@
 -- returned sooner than four numbers.
 
 local call, arg, before, here = redis.call, ARGV, KEYS[1], KEYS[2]
-local elapsed, overtaken = arg[2], '0 '
+local elapsed, overtaken = arg[3], '0 '
 local prev, curr = call('GET', before), call('GET', here)
 local next_curr = KEYS[3] and call('GET', KEYS[3])
 if next_curr then
@@ -71,7 +71,7 @@ if units_before > 0 then
   end
 end
 
-local admitted = units + carried + (arg[4] or 1) - arg[3] <= 0
+local admitted = units + carried + (arg[4] or 1) - arg[2] <= 0
 if arg[5] ~= '0' then
   if admitted then
     call('INCRBY', here, arg[4] or '1')

@@ -216,8 +216,7 @@ impl<T: Transport> RedisStore<T> {
         request.part(&self.name);
         request.number(Decimal::unsigned(now));
         request.number(Decimal::signed(horizon));
-        request.number(Decimal::unsigned(u64::from(limit.max())));
-        request.number(Decimal::unsigned(limit.window() / 1_000 + SLACK_MS));
+        request.limits([limit.max().into(), limit.window() / 1_000 + SLACK_MS]);
         if !usual {
             for number in [cost.units(), u64::from(record), before] {
                 request.number(Decimal::unsigned(number));
@@ -276,9 +275,8 @@ impl<T: Transport> RedisStore<T> {
         if late {
             request.one_higher();
         }
-        for number in [limit.window(), at.elapsed, u64::from(limit.max())] {
-            request.number(Decimal::unsigned(number));
-        }
+        request.limits([limit.window(), limit.max().into()]);
+        request.number(Decimal::unsigned(at.elapsed));
         if !usual {
             for number in [cost.units(), u64::from(record), earlier.curr, earlier.prev] {
                 request.number(Decimal::unsigned(number));

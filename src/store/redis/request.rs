@@ -21,12 +21,29 @@ pub struct Request {
     parts: Vec<Range<usize>>,
     /// Where the last of them begins, its length included.
     frame: usize,
+    kept: Kept,
+}
+
+/// Two numbers that most calls have as well.
+#[derive(Debug, Default)]
+struct Kept {
+    numbers: [u64; 2],
+    wire: Vec<u8>,
+    /// Where their digits lie in `wire`.
+    parts: [Range<usize>; 2],
 }
 
 impl Default for Request {
     fn default() -> Self {
         // `begin` says which script.
-        Self { script: &SALT, wire: Vec::new(), keys: 0, parts: Vec::new(), frame: 0 }
+        Self {
+            script: &SALT,
+            wire: Vec::new(),
+            keys: 0,
+            parts: Vec::new(),
+            frame: 0,
+            kept: Kept::default(),
+        }
     }
 }
 
@@ -60,6 +77,19 @@ impl Request {
         self.wire.extend_from_slice(number.as_part());
         let end = self.wire.len() - 2;
         self.parts.push(end - length..end);
+    }
+
+    /// Adds two numbers that belong to the limiter and not to the call. They are written only where they
+    /// were not those of the last call.
+    pub(super) fn limits(&mut self, numbers: [u64; 2]) {
+        if self.kept.wire.is_empty() || self.kept.numbers != numbers {
+            self.kept = Kept::of(numbers);
+        }
+        let start = self.wire.len();
+        self.wire.extend_from_slice(&self.kept.wire);
+        for part in &self.kept.parts {
+            self.parts.push(start + part.start..start + part.end);
+        }
     }
 
     /// Adds the last part once more, with the whole number that it ends with, from -1 on, one higher.
@@ -118,6 +148,19 @@ impl Request {
     }
 }
 
+impl Kept {
+    fn of(numbers: [u64; 2]) -> Self {
+        let mut wire = Vec::new();
+        let parts = numbers.map(|number| {
+            let mut number = Decimal::unsigned(number);
+            let length = number.as_bytes().len();
+            wire.extend_from_slice(number.as_part());
+            wire.len() - 2 - length..wire.len() - 2
+        });
+        Self { numbers, wire, parts }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::script::COUNTER;
@@ -144,6 +187,25 @@ mod tests {
             assert_eq!(request.keys().collect::<Vec<_>>(), [b"a\r\nkey of so many bytes"]);
             let arguments: Vec<&[u8]> = request.arguments().collect();
             assert_eq!(arguments, [&b"-7"[..], b"1796083200000000"]);
+        }
+    }
+
+    #[test]
+    fn limits_are_written_as_numbers_are_and_again_when_they_change() {
+        let mut request = Request::default();
+        for limits in [[60, 100], [60, 100], [60, 0], [7, 0], [1_000_000, 123_456_789_012]] {
+            let mut whole = Request::default();
+            for request in [&mut request, &mut whole] {
+                request.begin(&COUNTER, 1, 3);
+                request.part(b"a");
+            }
+            request.limits(limits);
+            limits.iter().for_each(|&limit| whole.number(Decimal::unsigned(limit)));
+            for request in [&mut request, &mut whole] {
+                request.number(Decimal::unsigned(5));
+            }
+            assert_eq!(wire(&request), wire(&whole));
+            assert!(request.arguments().eq(whole.arguments()));
         }
     }
 

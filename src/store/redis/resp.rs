@@ -69,6 +69,9 @@ pub(super) enum Reply<'a> {
 /// # Errors
 /// What is wrong with it, where no more input could make it a reply.
 pub(super) fn parse(input: &[u8]) -> Result<Option<(Reply<'_>, usize)>, &'static str> {
+    if let Some(text) = short(input) {
+        return Ok(Some((Reply::One(Value::Text(text)), input.len())));
+    }
     let mut rest = input;
     let reply = match read(&mut rest)? {
         Some(reply) => reply,
@@ -76,6 +79,21 @@ pub(super) fn parse(input: &[u8]) -> Result<Option<(Reply<'_>, usize)>, &'static
         None => return Ok(None),
     };
     Ok(Some((reply, input.len() - rest.len())))
+}
+
+/// The string of up to 99 bytes that `input` is the whole of: what scripts answer.
+#[inline]
+fn short(input: &[u8]) -> Option<&[u8]> {
+    let digit = |byte: &u8| usize::from(byte - b'0');
+    let (length, rest) = match input {
+        [b'$', n @ b'0'..=b'9', b'\r', rest @ ..] => (digit(n), rest),
+        [b'$', m @ b'1'..=b'9', n @ b'0'..=b'9', b'\r', rest @ ..] => {
+            (10 * digit(m) + digit(n), rest)
+        }
+        _ => return None,
+    };
+    let [b'\n', text @ .., b'\r', b'\n'] = rest else { return None };
+    (text.len() == length).then_some(text)
 }
 
 fn read<'a>(rest: &mut &'a [u8]) -> Result<Option<Reply<'a>>, &'static str> {
@@ -221,6 +239,16 @@ mod tests {
         )) {
             if let Ok(Some((_, used))) = parse(&input) {
                 prop_assert!(used <= input.len());
+            }
+        }
+
+        #[test]
+        fn a_string_is_the_same_however_long(text in prop::collection::vec(any::<u8>(), 0..130)) {
+            let mut input = Vec::new();
+            bulk(&mut input, &text);
+            prop_assert_eq!(parse(&input), Ok(Some((Reply::One(Value::Text(&text)), input.len()))));
+            for cut in 0..input.len() {
+                prop_assert_eq!(parse(&input[..cut]), Ok(None));
             }
         }
 

@@ -4,16 +4,17 @@
 use std::cell::Cell;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::{Domain, SockAddr, Type};
 
 use super::endpoint::Host;
 use crate::clock;
-use crate::core::time::{Micros, SECOND};
+use crate::core::time::Micros;
 
 /// Why an exchange failed, before the endpoint's name is put to it.
 #[derive(Debug)]
@@ -125,7 +126,7 @@ impl Deadline {
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: socket2::Socket,
-    /// On TCP, how long recv(2) waits by itself.
+    /// How long recv(2) waits by itself: on TCP, and on unix sockets not at all.
     receive_timeout: Option<Micros>,
 }
 
@@ -152,11 +153,19 @@ impl Socket {
         Ok(Self { fd, receive_timeout: None })
     }
 
-    /// Whether the peer has sent nothing and closed nothing since the last reply.
+    /// Whether the peer has sent nothing and closed nothing since the last reply. A unix socket need
+    /// not be looked at: send(2) itself refuses where the peer has closed.
     pub(super) fn is_quiet(&self) -> bool {
+        if self.is_unix() {
+            return true;
+        }
         let mut byte = [0_u8];
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         matches!(recv(&self.fd, &mut byte[..], flags), Err(Errno::AGAIN))
+    }
+
+    fn is_unix(&self) -> bool {
+        self.receive_timeout.is_none()
     }
 
     /// Sends all of a command.
@@ -165,7 +174,7 @@ impl Socket {
             match send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, deadline.left()?)?,
+                Err(Errno::AGAIN) => self.wait(PollFlags::POLLOUT, deadline.left()?)?,
                 Err(error) => return Err(Failure::Unsent(io::Error::from(error).to_string())),
             }
         }
@@ -179,7 +188,7 @@ impl Socket {
             // The socket's own timeout is for a call that has used little of its time yet.
             let waits_itself = self.receive_timeout.is_some_and(|t| t.abs_diff(left) <= t / 20);
             if !waits_itself {
-                self.wait(PollFlags::IN, left)?;
+                self.wait(PollFlags::POLLIN, left)?;
             }
             let flags = if waits_itself { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
             match recv(&self.fd, &mut *into, flags) {
@@ -194,13 +203,13 @@ impl Socket {
         }
     }
 
+    /// By poll(2), in milliseconds: ppoll(2), which is finer, takes longer.
     fn wait(&self, events: PollFlags, left: Micros) -> Result<(), Failure> {
-        let limit =
-            Timespec { tv_sec: (left / SECOND) as i64, tv_nsec: (left % SECOND * 1_000) as _ };
-        match poll(&mut [PollFd::new(&self.fd, events)], Some(&limit)) {
+        let limit = PollTimeout::try_from(left.div_ceil(1_000)).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(self.fd.as_fd(), events)], limit) {
             Ok(0) => Err(Failure::Timeout),
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(nix::Error::EINTR) => Ok(()),
+            Err(error) => Err(io::Error::from(error).into()),
         }
     }
 }

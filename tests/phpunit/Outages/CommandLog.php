@@ -103,7 +103,7 @@ final class CommandLog
     }
 
     /** @param list<string> $keys */
-    private function counter(array $keys, int $window, int $elapsed, int $limit, int $cost = 1, int $record = 1): string
+    private function counter(array $keys, int $window, int $limit, int $elapsed, int $cost = 1, int $record = 1): string
     {
         [$before, $here] = $keys;
         if (isset($keys[2], $this->counters[$keys[2]])) {
