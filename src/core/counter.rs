@@ -90,7 +90,9 @@ pub fn estimate(counts: Counts, limit: Limit, elapsed: Micros) -> u64 {
 #[must_use]
 #[inline]
 pub fn admits(counts: Counts, limit: Limit, cost: Cost, elapsed: Micros) -> bool {
-    fits(limit, estimate(counts, limit, elapsed), cost)
+    // Whatever is carried is at most `prev`: mostly there is no need to divide while others wait.
+    fits(limit, counts.curr + counts.prev, cost)
+        || fits(limit, estimate(counts, limit, elapsed), cost)
 }
 
 /// The verdict of an attempt that found `counts`. When it allows, the store must have added the
