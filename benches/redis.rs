@@ -143,9 +143,11 @@ impl Bare {
         let mut reply = [0; 256];
         let received = match self {
             Self::Unix(stream) => {
-                use rustix::event::{PollFd, PollFlags, poll};
+                use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+                use std::os::fd::AsFd;
                 stream.write_all(bytes).unwrap();
-                poll(&mut [PollFd::new(stream, PollFlags::IN)], None).unwrap();
+                let mut waiting = [PollFd::new(stream.as_fd(), PollFlags::POLLIN)];
+                poll(&mut waiting, PollTimeout::NONE).unwrap();
                 stream.read(&mut reply).unwrap()
             }
             Self::Tcp(stream) => {
@@ -153,7 +155,7 @@ impl Bare {
                 stream.read(&mut reply).unwrap()
             }
         };
-        assert!(reply[..received].starts_with(b"*"), "{:?}", &reply[..received]);
+        assert!(reply[..received].starts_with(b"$"), "{:?}", &reply[..received]);
     }
 }
 

@@ -47,7 +47,9 @@ final class Host
 
     public function setClock(string $clock): void
     {
-        file_put_contents($this->clock, $clock);
+        // In one step: faketime reads the file at any moment.
+        file_put_contents("$this->clock.new", $clock);
+        rename("$this->clock.new", $this->clock);
     }
 
     /** @return array{allowed: bool, remaining: int, retryAfter: float, clock: ?array{source: string, ahead: ?float}} */
