@@ -126,7 +126,7 @@ impl Region {
         if size < MIN_SIZE {
             return Err(RegionError::TooSmall { size });
         }
-        if !AtomicU128::is_lock_free() {
+        if !(AtomicU128::is_lock_free() && segment::processor_swaps_16_bytes()) {
             return Err(RegionError::Processor);
         }
         segment::watch_forks();

@@ -55,6 +55,22 @@ pub fn watch_forks() {
     }
 }
 
+/// Whether this processor has the compare-and-swap of 16 bytes that an x86-64 build takes for granted
+/// (`.cargo/config.toml`).
+#[cfg(target_arch = "x86_64")]
+pub(super) fn processor_swaps_16_bytes() -> bool {
+    #[allow(unused_unsafe)] // it is safe from some Rust on
+    // SAFETY: every x86-64 processor has CPUID and its leaf 1.
+    let features = unsafe { std::arch::x86_64::__cpuid(1) }.ecx;
+    features & 1 << 13 != 0 // CMPXCHG16B
+}
+
+/// As above; elsewhere the build asks.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn processor_swaps_16_bytes() -> bool {
+    true
+}
+
 /// A mapping that is shared with other processes, unmapped when dropped.
 pub(super) struct Segment {
     start: NonNull<u8>,
