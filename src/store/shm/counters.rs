@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use portable_atomic::AtomicU128;
 
 use super::Excess;
-use super::layout::{CounterBucket, CounterSlot, Stats};
+use super::layout::{CounterBucket, Stats};
 use super::rank::{self, Meta, Rank};
 use crate::core::counter::{self, Counts, Position};
 use crate::core::limit::{Cost, Limit};
@@ -152,6 +152,19 @@ impl Ask {
     }
 }
 
+/// A slot of a bucket: one counter.
+struct Slot<'a, W> {
+    word: &'a W,
+    meta: &'a AtomicU64,
+}
+
+impl<W> CounterBucket<W> {
+    #[inline(always)]
+    fn slots(&self) -> impl Iterator<Item = Slot<'_, W>> {
+        self.words.iter().zip(&self.metas).map(|(word, meta)| Slot { word, meta })
+    }
+}
+
 /// The two buckets of one identity.
 pub(super) struct Counters<'a, W> {
     pub buckets: [&'a CounterBucket<W>; 2],
@@ -226,9 +239,9 @@ impl<'a, W: Word> Counters<'a, W> {
     }
 
     #[inline(always)]
-    fn find(&self, tag: u64) -> Option<(&'a CounterSlot<W>, u128)> {
+    fn find(&self, tag: u64) -> Option<(Slot<'a, W>, u128)> {
         for bucket in self.buckets {
-            for slot in &bucket.0 {
+            for slot in bucket.slots() {
                 let seen = slot.word.load();
                 if State::read(seen).tag == tag {
                     return Some((slot, seen));
@@ -251,7 +264,7 @@ impl<'a, W: Word> Counters<'a, W> {
             }
             match slot.word.swap(seen, found.state.spend(ask.cost).word()) {
                 Ok(()) => {
-                    note(&slot.meta, ask.limit);
+                    note(slot.meta, ask.limit);
                     return Some(found);
                 }
                 Err(other) if State::read(other).tag == ask.tag => seen = other,
@@ -269,7 +282,7 @@ impl<'a, W: Word> Counters<'a, W> {
             let ((slot, seen), rank) = self.victim(ask.now).ok_or(StoreError::Full)?;
             let fresh = ask.fresh();
             if slot.word.swap(seen, fresh.state.spend(ask.cost).word()).is_ok() {
-                note(&slot.meta, ask.limit);
+                note(slot.meta, ask.limit);
                 self.count(rank);
                 return Ok(fresh.verdict(ask));
             }
@@ -278,11 +291,11 @@ impl<'a, W: Word> Counters<'a, W> {
     }
 
     /// The slot that a fresh identity takes, and what it was seen to hold.
-    fn victim(&self, now: Micros) -> Option<((&'a CounterSlot<W>, u128), Rank)> {
+    fn victim(&self, now: Micros) -> Option<((Slot<'a, W>, u128), Rank)> {
         rank::first_to_go(self.buckets.map(|bucket| {
-            bucket.0.iter().map(move |slot| {
-                let seen = slot.word.load();
-                ((slot, seen), rank(seen, Meta::read(&slot.meta), now))
+            bucket.slots().map(move |slot| {
+                let (seen, meta) = (slot.word.load(), Meta::read(slot.meta));
+                ((slot, seen), rank(seen, meta, now))
             })
         }))
     }

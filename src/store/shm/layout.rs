@@ -14,12 +14,12 @@
 //! | 32768 | [`Stripe`] | 128 | [`STRIPES`] |
 //! | 98304 | [`Watch`], what operators see | 63 KiB | 1 |
 //! | then | [`DenyBucket`], 6 denials, see `deny` | 256 | a sixteenth of the region |
-//! | then | [`CounterBucket`], 8 slots of 32 bytes | 256 | six sixteenths |
+//! | then | [`CounterBucket`], 8 slots of 24 bytes | 192 | six sixteenths |
 //! | then | [`LogBucket`], 8 slots of 32 bytes | 256 | a sixteenth |
 //! | then | owners, a slot number + 1, or 0 | 4 | one a line |
 //! | then | [`Line`], 10 entries of 6 bytes and a link | 64 | the rest |
 //!
-//! A counter costs 32 bytes; a log costs 32 and 68 for each 10 entries. Where it says "then", from
+//! A counter costs 24 bytes; a log costs 32 and 68 for each 10 entries. Where it says "then", from
 //! the next multiple of 64.
 //!
 //! # Invariants
@@ -141,20 +141,15 @@ pub(super) struct Stripe {
     pub seal: AtomicU64,
 }
 
-/// One counter. See [`super::counters`] for the word.
-#[repr(C)]
-pub(super) struct CounterSlot<W> {
-    /// tag 34 | window index 32 | units of the window before 31 | units of this window 31.
-    pub word: W,
-    /// limit 32 | window in seconds 32, as of the last admitted call. For ranking victims only.
-    pub meta: AtomicU64,
-    /// Reserved, zero.
-    pub spare: AtomicU64,
-}
-
-/// Where an identity's counter may lie.
+/// Where an identity's counter may lie: eight slots. What is looked through lies together.
 #[repr(C, align(64))]
-pub(super) struct CounterBucket<W = AtomicU128>(pub [CounterSlot<W>; BUCKET]);
+pub(super) struct CounterBucket<W = AtomicU128> {
+    /// tag 34 | window index 32 | units of the window before 31 | units of this window 31. See
+    /// [`super::counters`].
+    pub words: [W; BUCKET],
+    /// limit 32 | window in seconds 32, as of the last admitted call. For ranking victims only.
+    pub metas: [AtomicU64; BUCKET],
+}
 
 /// One log. See [`super::logs`] for the word.
 #[repr(C)]
@@ -218,7 +213,7 @@ pub(super) struct Breaker {
 
 const _: () = assert!(size_of::<Header>() == 32768);
 const _: () = assert!(size_of::<Stripe>() == 128);
-const _: () = assert!(size_of::<CounterBucket>() == 256);
+const _: () = assert!(size_of::<CounterBucket>() == 192);
 const _: () = assert!(size_of::<LogBucket>() == 256);
 const _: () = assert!(size_of::<Line>() == 64);
 const _: () = assert!(size_of::<DenyBucket>() == 256);

@@ -6,7 +6,7 @@
 //! would be too many orders to try.
 
 use super::counters::{Ask, Counters, Word};
-use super::layout::{CounterBucket, CounterSlot, Stats};
+use super::layout::{CounterBucket, Stats};
 use crate::core::counter::Counts;
 use crate::core::limit::{Algorithm, Cost, Limit};
 use crate::core::time::{Micros, SECOND};
@@ -37,9 +37,10 @@ struct Table<W> {
 
 impl<W: Word> Table<W> {
     fn new(free: impl Fn() -> W, taken: impl Fn() -> W) -> Self {
-        let slot = |word| CounterSlot { word, meta: ((1 << 32) | 60).into(), spare: 0.into() };
-        let bucket =
-            || CounterBucket(std::array::from_fn(|n| slot(if n == 0 { free() } else { taken() })));
+        let bucket = || CounterBucket {
+            words: std::array::from_fn(|n| if n == 0 { free() } else { taken() }),
+            metas: std::array::from_fn(|_| ((1 << 32) | 60).into()),
+        };
         Self { buckets: [bucket(), bucket()], stats: Stats::default() }
     }
 
@@ -50,7 +51,7 @@ impl<W: Word> Table<W> {
 
     /// Slots that belong to `tag`.
     fn slots_of(&self, tag: u64) -> usize {
-        let words = self.buckets.iter().flat_map(|bucket| &bucket.0).map(|slot| slot.word.load());
+        let words = self.buckets.iter().flat_map(|bucket| &bucket.words).map(Word::load);
         words.filter(|word| word >> 94 == u128::from(tag)).count()
     }
 

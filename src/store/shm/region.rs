@@ -15,8 +15,7 @@ use siphasher::sip::SipHasher13;
 
 use super::file::{self, FileProblem};
 use super::layout::{
-    CounterBucket, DenyBucket, Header, LINE_BYTES, Line, LogBucket, LogSlot, MAGIC, Plan, Stripe,
-    VERSION,
+    CounterBucket, DenyBucket, Header, LINE_BYTES, Line, LogBucket, MAGIC, Plan, Stripe, VERSION,
 };
 use super::segment::{self, Section, Segment};
 use super::watch::Watch;
@@ -281,13 +280,15 @@ impl Region {
         let counters = share(&stats.counters, self.counters.len() * slots);
         let logs = share(&stats.logs, self.logs.len() * slots);
         let lines = share(&stats.lines, self.lines.len());
-        let slot_bytes = size_of::<LogSlot>() as u64;
+        let bytes = |share: &Share, each: usize| share.used * each as u64;
         Usage {
             size: self.size as u64,
             counters,
             logs,
             lines,
-            used_bytes: (counters.used + logs.used) * slot_bytes + lines.used * LINE_BYTES as u64,
+            used_bytes: bytes(&counters, size_of::<CounterBucket>() / slots)
+                + bytes(&logs, size_of::<LogBucket>() / slots)
+                + bytes(&lines, LINE_BYTES),
             evicted_expired: stats.evicted_expired.load(Relaxed),
             evicted_live: stats.evicted_live.load(Relaxed),
         }
