@@ -220,9 +220,12 @@ fn every_key_has_a_time_to_live() {
             store.attempt_at(&call(algorithm, b"ttl", 40, 60, 1), THEN).unwrap();
             within(&admin, "admitted");
             if algorithm == Algorithm::Counter {
-                admin.say(&format!("PERSIST {key}"));
-                store.attempt_at(&call(algorithm, b"ttl", 40, 60, 1), THEN + 60 * SECOND).unwrap();
-                within(&admin, "one window later");
+                for why in ["the first call one window later", "the second"] {
+                    admin.say(&format!("PERSIST {key}"));
+                    let next = call(algorithm, b"ttl", 40, 60, 1);
+                    store.attempt_at(&next, THEN + 60 * SECOND).unwrap();
+                    within(&admin, why);
+                }
             }
         }
     });
@@ -348,6 +351,57 @@ fn a_key_of_another_type_is_that_keys_error_alone() {
             store.reset(&call(algorithm, b"good", 5, 60, 1)).unwrap();
         }
     });
+}
+
+#[test]
+fn a_host_whose_clock_is_behind_keeps_a_counter_for_as_long_as_it_needs_it() {
+    let server = Server::redis();
+    let mut store = store(&server.unix(), Layout::SortedSet);
+    let call = call(Algorithm::Counter, b"a", 40, 60, 1);
+    let end = (THEN / (60 * SECOND) + 1) * 60 * SECOND;
+    store.attempt_at(&call, end - SECOND).unwrap();
+    let [key] = &server.admin().keys()[..] else { panic!() };
+    let ttl = || server.admin().number(&format!("PTTL {key}"));
+    assert!((60_000..=62_000).contains(&ttl()));
+    store.attempt_at(&call, end - 50 * SECOND).unwrap();
+    assert!((109_000..=111_000).contains(&ttl()));
+    store.attempt_at(&call, end - SECOND).unwrap();
+    assert!((109_000..=111_000).contains(&ttl()), "it lasts as long as any host needs it");
+}
+
+#[test]
+fn what_is_no_number_in_a_list_is_that_keys_error_alone() {
+    let server = Server::redis();
+    let mut store = store(&server.unix(), Layout::List);
+    let entry = THEN - SECOND;
+    for entries in [format!("{entry} abc"), format!("abc {entry}"), "inf".to_owned()] {
+        server.admin().say("FLUSHALL");
+        server.admin().say(&format!("RPUSH rl:list:bad {entries}"));
+        let error = store.attempt_at(&call(Algorithm::Log, b"bad", 5, 60, 1), THEN).unwrap_err();
+        assert!(matches!(error, StoreError::Key { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn what_lua_reads_as_a_number_is_one() {
+    let server = Server::redis();
+    let (mut store, admin) = (store(&server.unix(), Layout::SortedSet), server.admin());
+    let index = THEN / (60 * SECOND);
+    for (before, units) in [("1e1", 10), ("+7", 7), ("7.0", 7), ("-0", 0)] {
+        admin.say(&format!("SET rl:cnt:a:{} {before}", index - 1));
+        let verdict = store.attempt_at(&call(Algorithm::Counter, b"a", 40, 60, 1), THEN).unwrap();
+        assert_eq!(verdict.remaining, 40 - units - 1, "{before}");
+        admin.say("FLUSHALL");
+    }
+    let late = [
+        &b"ZADD"[..],
+        b"rl:log:a",
+        &[(THEN - SECOND).to_string().as_bytes(), b".5"].concat(),
+        b"m",
+    ];
+    admin.ask(&late);
+    let log = call(Algorithm::Log, b"a", 40, 60, 1);
+    assert_eq!(store.attempt_at(&log, THEN).unwrap().replenish_after, 59 * SECOND);
 }
 
 #[test]

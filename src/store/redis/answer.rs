@@ -1,6 +1,6 @@
 //! Replies as what was asked for.
 
-use super::resp::{Reply, Value, number};
+use super::resp::{Reply, Value};
 use super::socket::Failure;
 use crate::core::time::{Micros, SECOND};
 
@@ -37,8 +37,8 @@ pub enum Unreadable {
     Reply,
 }
 
-/// Fills `into` from a string of exactly so many whole numbers with a space between two, in decimal or,
-/// after `0x`, in hex. Fractions of numbers are left out. The first is 0 or 1.
+/// Fills `into` from a string of exactly so many numbers with a space between two, in decimal or, after
+/// `0x`, in hex. Fractions are left out. The first is 0 or 1.
 ///
 /// # Errors
 /// [`Unreadable`] where it is something else.
@@ -76,10 +76,9 @@ fn unusual(word: &[u8]) -> Option<i64> {
             |sum: i64, &byte: &u8| Some(sum << 4 | i64::from(char::from(byte).to_digit(16)?));
         return if digits.len() == 8 { digits.iter().try_fold(0, digit) } else { None };
     }
-    let mut parts = word.split(|&byte| byte == b'.');
-    let whole = number(parts.next()?).ok()?;
-    let fraction = parts.next().unwrap_or_default();
-    (fraction.iter().all(u8::is_ascii_digit) && parts.next().is_none()).then_some(whole)
+    // A score that a userland limiter wrote as a float, and whatever else Lua has read as a number.
+    let number: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
+    (number.abs() < 2_f64.powi(53)).then_some(number as i64)
 }
 
 /// The answer to `TIME`.
@@ -167,12 +166,18 @@ mod tests {
         };
         assert_eq!(read("1 0x0000002a 1796083200000000"), Ok([1, 42, 1_796_083_200_000_000]));
         assert_eq!(read("0 -7 12.9"), Ok([0, -7, 12]));
+        assert_eq!(
+            read("0 4.192e+6 1796127233379461.2"),
+            Ok([0, 4_192_000, 1_796_127_233_379_461])
+        );
         for state in [
             "1 2",
             "1 2 3 4",
             "1 2 ",
             "1 2 x",
-            "1 1e3 2",
+            "1 nan 2",
+            "1 inf 2",
+            "1 1e300 2",
             "0 0x 0",
             "0 0x0000002g 0",
             "0 . 0",

@@ -77,12 +77,17 @@ if arg[5] ~= '0' then
     call('INCRBY', here, arg[4] or '1')
   end
   -- A window's units count until the window after it ends; a second more for clocks that differ.
-  -- Whoever is the first in a window looks after the window before.
-  if curr and call('PTTL', here) == -1 or admitted and not curr then
-    call('PEXPIRE', here, math.ceil((arg[1] - elapsed) / 1000) + 1000 + arg[1] / 1000)
+  -- Where they differ by more, the slowest host's has its way. Milliseconds; PTTL says -1 where there
+  -- is no end, and looking takes less time than setting it again, here and on replicas.
+  local lives = (2 * arg[1] - elapsed) / 1000 + 1000
+  if curr or admitted then
+    local left = curr and call('PTTL', here) or -1
+    if left == -1 or admitted and left + 100 < lives then
+      call('PEXPIRE', here, math.ceil(lives))
+    end
   end
-  if prev and not curr and call('PTTL', before) == -1 then
-    call('PEXPIRE', before, math.ceil((arg[1] - elapsed) / 1000) + 1000)
+  if prev and call('PTTL', before) == -1 then
+    call('PEXPIRE', before, math.ceil(lives - arg[1] / 1000))
   end
 end
 return (admitted and '1 ' or '0 ') .. overtaken .. (curr or '0') .. ' ' .. (prev or '0')

@@ -162,8 +162,7 @@ fn line<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, &'static str> {
     }
 }
 
-/// A whole number.
-pub(super) fn number(text: &[u8]) -> Result<i64, &'static str> {
+fn number(text: &[u8]) -> Result<i64, &'static str> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),

@@ -54,10 +54,12 @@ pub trait Transport {
 /// What a server's error says, sorted by whom it concerns.
 ///
 /// Servers wrap the error of a command inside a script in different words, so the code may stand
-/// anywhere in the text.
+/// anywhere in the text. A script that cannot reckon has read a key that holds no numbers.
 #[must_use]
 pub fn server_error(endpoint: String, message: String) -> StoreError {
-    if message.contains("WRONGTYPE") || message.contains("value is not an integer") {
+    const OF_A_KEY: [&str; 3] =
+        ["WRONGTYPE", "value is not an integer", "attempt to perform arithmetic on"];
+    if OF_A_KEY.iter().any(|words| message.contains(words)) {
         StoreError::Key { endpoint, message }
     } else {
         StoreError::Server { endpoint, message }
