@@ -82,9 +82,17 @@ impl Drop for Answers {
     }
 }
 
+/// Leaves an array to PHP, which may from here on write to it in place, and so put it into a cycle.
 fn release(arr: *mut zend_array) {
-    if !arr.is_null() {
-        drop(value::value(zend_value { arr }, IS_ARRAY_EX)); // one of its holders lets go
+    // SAFETY: null, or held until here.
+    match unsafe { arr.as_mut() } {
+        None => {}
+        Some(table) if table.gc.refcount > 1 => {
+            table.gc.refcount -= 1;
+            // SAFETY: the only field of a union.
+            unsafe { table.gc.u.type_info &= !NOT_COLLECTABLE };
+        }
+        Some(_) => drop(value::value(zend_value { arr }, IS_ARRAY_EX)),
     }
 }
 
@@ -100,7 +108,8 @@ fn new() -> *mut zend_array {
     // SAFETY: nobody else has it yet.
     let table = unsafe { &mut *arr };
     (table.nNumUsed, table.nNumOfElements) = (ENTRIES, ENTRIES);
-    // It can be in no cycle, so the collector need not look at it whenever PHP lets go of it.
+    // While it is held here PHP puts nothing into it, so the collector need not look at it whenever PHP
+    // lets go of it.
     // SAFETY: the only field of a union.
     unsafe { table.gc.u.type_info |= NOT_COLLECTABLE };
     arr
