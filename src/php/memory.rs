@@ -13,7 +13,6 @@ use crate::core::time::Micros;
 use crate::core::verdict::Verdict;
 use crate::store::shm::{self, Flags, KeyRing, Region, RegionConfig, Shm, watch_forks};
 use crate::store::{Call, Denial, Gate, Host, Owed, StoreError, Ticket};
-use crate::tally;
 
 /// What this process and its children share.
 struct Shared {
@@ -105,16 +104,14 @@ pub fn key_ring() -> Option<&'static KeyRing> {
     shared()?.keys.as_ref()
 }
 
-/// This host's shared memory as a store, in the namespace that was in force when this request's first
-/// limiter was made.
+/// This host's shared memory as a store, in the namespace that holds now.
 #[derive(Clone, Copy)]
 pub struct Memory(Option<Shm>);
 
 impl Memory {
     /// Memory that may be missing: then it fails when it is asked.
     pub fn now() -> Self {
-        let first = || region().ok().map(|region| region.shm(namespace()));
-        Self(tally::attached().or_else(first))
+        Self(region().ok().map(|region| region.shm(namespace())))
     }
 
     /// Memory that is there.
