@@ -220,12 +220,20 @@ fn every_key_has_a_time_to_live() {
             store.attempt_at(&call(algorithm, b"ttl", 40, 60, 1), THEN).unwrap();
             within(&admin, "admitted");
             if algorithm == Algorithm::Counter {
-                for why in ["the first call one window later", "the second"] {
-                    admin.say(&format!("PERSIST {key}"));
-                    let next = call(algorithm, b"ttl", 40, 60, 1);
-                    store.attempt_at(&next, THEN + 60 * SECOND).unwrap();
-                    within(&admin, why);
+                let later = THEN + 119 * SECOND;
+                let next = call(algorithm, b"ttl", 40, 60, 1);
+                admin.say(&format!("PERSIST {key}"));
+                store.attempt_at(&next, later).unwrap();
+                let ttl = || admin.number(&format!("PTTL {key}"));
+                assert!((1_000..=2_000).contains(&ttl()), "the first call one window later");
+                admin.say(&format!("PERSIST {key}"));
+                for _ in 0..16 {
+                    store.attempt_at(&next, later).unwrap();
                 }
+                assert!((1_000..=2_000).contains(&ttl()), "one of sixteen calls");
+                admin.keys().iter().for_each(|key| drop(admin.say(&format!("PERSIST {key}"))));
+                store.attempt_at(&next, later).unwrap();
+                assert!((1_000..=2_000).contains(&ttl()), "neither had one");
             }
         }
     });

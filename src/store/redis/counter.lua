@@ -19,11 +19,12 @@
 -- returned sooner than four numbers.
 
 local call, arg, before, here = redis.call, ARGV, KEYS[1], KEYS[2]
-local elapsed, overtaken = arg[3], '0 '
+local window, overtaken = arg[1] + 0, '0 '
+local share = window - arg[3]
 local prev, curr = call('GET', before), call('GET', here)
 local next_curr = KEYS[3] and call('GET', KEYS[3])
 if next_curr then
-  before, here, overtaken, elapsed = here, KEYS[3], '1 ', 0
+  before, here, overtaken, share = here, KEYS[3], '1 ', window
   prev, curr = curr, next_curr
 end
 
@@ -53,8 +54,6 @@ end
 if units_before > 0 then
   -- floor(units_before * share / window), exact: where the product would pass 2^53 the division
   -- goes in steps of 7 bits of units_before, whose remainders stay below window < 2^45.
-  local window = arg[1] + 0
-  local share = window - elapsed
   local product = units_before * share
   if product < 9007199254740992 then
     carried = (product - product % window) / window
@@ -79,15 +78,15 @@ if arg[5] ~= '0' then
   -- A window's units count until the window after it ends; a second more for clocks that differ.
   -- Where they differ by more, the slowest host's has its way. Milliseconds; PTTL says -1 where there
   -- is no end, and looking takes less time than setting it again, here and on replicas.
-  local lives = (2 * arg[1] - elapsed) / 1000 + 1000
-  if curr or admitted then
-    local left = curr and call('PTTL', here) or -1
-    if left == -1 or admitted and left + 100 < lives then
-      call('PEXPIRE', here, math.ceil(lives))
-    end
+  local lives = (window + share) / 1000 + 1000
+  local left = curr and call('PTTL', here) or -1
+  if curr and left == -1 or admitted and left + 100 < lives then
+    call('PEXPIRE', here, math.ceil(lives))
   end
-  if prev and call('PTTL', before) == -1 then
-    call('PEXPIRE', before, math.ceil(lives - arg[1] / 1000))
+  -- The window before was looked after while it was the current one: the first call after it looks
+  -- once more, and every 16th.
+  if prev and (left == -1 or units % 16 == 0) and call('PTTL', before) == -1 then
+    call('PEXPIRE', before, math.ceil(lives - window / 1000))
   end
 end
 return (admitted and '1 ' or '0 ') .. overtaken .. (curr or '0') .. ' ' .. (prev or '0')

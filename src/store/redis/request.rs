@@ -96,23 +96,23 @@ impl Request {
     pub(super) fn one_higher(&mut self) {
         let last = self.parts.last().cloned().unwrap_or_default();
         let (frame, end) = (self.frame, self.wire.len());
-        if let Some(before) = self.wire[last.clone()].strip_suffix(b"-1") {
-            let zero = [before, b"0"].concat();
-            return self.part(&zero);
-        }
-        let nines = self.wire[last.clone()].iter().rev().take_while(|byte| **byte == b'9').count();
-        let turned = last.end - nines - 1;
-        if !(b'0'..=b'8').contains(&self.wire[turned]) {
-            // A digit more. Once in ten times as many windows as there were.
-            let more = [&self.wire[last.start..=turned], b"1", &[b'0'].repeat(nines)].concat();
-            return self.part(&more);
-        }
-        self.wire.extend_from_within(frame..end);
         let moved = end - frame;
-        self.wire[turned + moved] += 1;
-        self.wire[turned + moved + 1..last.end + moved].fill(b'0');
-        self.frame = end;
-        self.parts.push(last.start + moved..last.end + moved);
+        let copy = last.start + moved..last.end + moved;
+        if matches!(self.wire[..last.end], [.., b'0'..=b'9', b'0'..=b'8']) {
+            self.wire.extend_from_within(frame..end);
+            self.wire[copy.end - 1] += 1;
+            self.frame = end;
+            self.parts.push(copy);
+        } else {
+            // One window in ten, and in the first ones there are.
+            let text = &self.wire[last];
+            let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+            let negative = digits < text.len() && text[text.len() - digits - 1] == b'-';
+            let (before, number) = text.split_at(text.len() - digits - usize::from(negative));
+            let number: i64 = str::from_utf8(number).ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+            let higher = [before, Decimal::signed(number + 1).as_bytes()].concat();
+            self.part(&higher);
+        }
     }
 
     /// The script that is called.
