@@ -15,31 +15,31 @@
 -- Returns  'admitted overtaken current before': 1 or 0, 1 or 0, the units of the current window and of
 --          the one before, as the keys have them
 
--- Arithmetic reads a number in a string by itself, in less time than tonumber(); and one string is
--- returned sooner than four numbers.
+-- Arithmetic reads a number in a string by itself, in less time than tonumber(), and ends the script
+-- where there is none; and one string is returned sooner than four numbers.
 
-local call, arg, before, here = redis.call, ARGV, KEYS[1], KEYS[2]
+local call, arg, keys = redis.call, ARGV, KEYS
+local before, here = keys[1], keys[2]
 local window, overtaken = arg[1] + 0, '0 '
 local share = window - arg[3]
 local prev, curr = call('GET', before), call('GET', here)
-local next_curr = KEYS[3] and call('GET', KEYS[3])
+local next_curr = keys[3] and call('GET', keys[3])
 if next_curr then
-  before, here, overtaken, share = here, KEYS[3], '1 ', window
+  before, here, overtaken, share = here, keys[3], '1 ', window
   prev, curr = curr, next_curr
 end
 
 -- A double holds whole numbers up to 2^53.
 local units, units_before, carried = 0, 0, 0
 if curr then
-  units = tonumber(curr)
-  if not units or units % 1 ~= 0 or units < 0 or units > 9007199254740992 then
+  units = curr + 0
+  if units % 1 ~= 0 or units < 0 or units > 9007199254740992 then
     error('WRONGTYPE a counter key does not hold a number of units')
   end
 end
 if prev then
-  units_before = tonumber(prev)
-  if not units_before or units_before % 1 ~= 0 or units_before < 0
-      or units_before > 9007199254740992 then
+  units_before = prev + 0
+  if units_before % 1 ~= 0 or units_before < 0 or units_before > 9007199254740992 then
     error('WRONGTYPE a counter key does not hold a number of units')
   end
 end

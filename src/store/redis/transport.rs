@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::answer::NO_NUMBERS;
 use super::request::Request;
 use super::server_clock::ServerClock;
 use crate::core::time::Micros;
@@ -57,9 +58,9 @@ pub trait Transport {
 /// anywhere in the text. A script that cannot reckon has read a key that holds no numbers.
 #[must_use]
 pub fn server_error(endpoint: String, message: String) -> StoreError {
-    const OF_A_KEY: [&str; 3] =
-        ["WRONGTYPE", "value is not an integer", "attempt to perform arithmetic on"];
-    if OF_A_KEY.iter().any(|words| message.contains(words)) {
+    if message.contains("attempt to perform arithmetic on") {
+        StoreError::Key { endpoint, message: NO_NUMBERS.to_owned() }
+    } else if message.contains("WRONGTYPE") || message.contains("value is not an integer") {
         StoreError::Key { endpoint, message }
     } else {
         StoreError::Server { endpoint, message }
