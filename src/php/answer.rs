@@ -67,7 +67,7 @@ impl Answers {
     }
 
     /// Makes an array, and leaves the last one to PHP.
-    #[cold]
+    #[inline(never)]
     fn renew(&self) -> *mut zend_array {
         let arr = new();
         let last = self.0.replace(arr);

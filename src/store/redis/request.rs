@@ -19,7 +19,7 @@ pub struct Request {
     keys: usize,
     /// Where keys and arguments lie in `wire`.
     parts: Vec<Range<usize>>,
-    /// Where the last of them begins, its length included.
+    /// Where the last of those that [`Request::part`] added begins, its length included.
     frame: usize,
     kept: Kept,
 }
@@ -72,7 +72,6 @@ impl Request {
 
     /// Adds a number.
     pub(super) fn number(&mut self, mut number: Decimal) {
-        self.frame = self.wire.len();
         let length = number.as_bytes().len();
         self.wire.extend_from_slice(number.as_part());
         let end = self.wire.len() - 2;
@@ -92,7 +91,7 @@ impl Request {
         }
     }
 
-    /// Adds the last part once more, with the whole number that it ends with, from -1 on, one higher.
+    /// Adds the part that was added last once more, with the whole number that it ends with, from -1 on, one higher.
     pub(super) fn one_higher(&mut self) {
         let last = self.parts.last().cloned().unwrap_or_default();
         let (frame, end) = (self.frame, self.wire.len());
