@@ -1,5 +1,5 @@
-//! The clocks of the servers that this thread has limiters on. A limiter lives for a request, a
-//! measured distance for longer.
+//! What outlives a limiter of the servers that this thread has limiters on: where a DSN leads, the way
+//! there, and the measured distance of the server's clock. A limiter lives for a request.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

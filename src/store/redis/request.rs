@@ -91,7 +91,8 @@ impl Request {
         }
     }
 
-    /// Adds the part that was added last once more, with the whole number that it ends with, from -1 on, one higher.
+    /// Adds the part that was added last once more, with the whole number that it ends with, from -1
+    /// on, one higher.
     pub(super) fn one_higher(&mut self) {
         let last = self.parts.last().cloned().unwrap_or_default();
         let (frame, end) = (self.frame, self.wire.len());
